@@ -1,0 +1,58 @@
+"""The injected clock. The only module that imports `time`."""
+
+from __future__ import annotations
+
+import datetime as _dt
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the rest of jobcheck may know about time."""
+
+    def now(self) -> float:
+        """Seconds on a clock that never goes back; the zero is arbitrary."""
+        ...
+
+    def wall(self) -> float:
+        """Seconds since the Unix epoch."""
+        ...
+
+
+class RealClock:
+    """The machine's own clocks."""
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def wall(self) -> float:
+        return time.time()
+
+
+class ManualClock:
+    """A clock that moves only when told to, for tests."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = start
+
+    def now(self) -> float:
+        return self._now
+
+    def wall(self) -> float:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        self._now += seconds
+
+
+REAL = RealClock()
+
+
+def stamp(wall: float) -> str:
+    """A folder-safe UTC time such as `20261129-221804`."""
+    return _dt.datetime.fromtimestamp(wall, _dt.UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def iso(wall: float) -> str:
+    """An ISO 8601 UTC time with seconds."""
+    return _dt.datetime.fromtimestamp(wall, _dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

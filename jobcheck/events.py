@@ -1,0 +1,89 @@
+"""Run events: what the runner says while it works. Faces and reports listen; the runner does not know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Base of all run events."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceStarted(Event):
+    """A broker, database or stand-in is up. `origin` says where it came from."""
+
+    upstream: str
+    kind: str
+    version: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseStarted(Event):
+    """Preparation that takes a noticeable time: installing wheels, booting workers."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectStarted(Event):
+    """The exploration of one job in one mode begins."""
+
+    name: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class PointsFound(Event):
+    """The recordings agree; this many points and strikes follow."""
+
+    name: str
+    mode: str
+    points: int
+    strikes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrikeDone(Event):
+    """One strike was judged. `done` of `planned` strikes are behind us."""
+
+    name: str
+    mode: str
+    verdict: str
+    done: int
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFinished(Event):
+    """The exploration of one job in one mode is over."""
+
+    name: str
+    mode: str
+    verdict: str
+    findings: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(Event):
+    """Something a person should know; the run goes on."""
+
+    text: str
+
+
+class Bus:
+    """Hands each event to every listener, in the order in which they subscribed."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Event], None]] = []
+
+    def subscribe(self, listener: Callable[[Event], None]) -> None:
+        self._listeners.append(listener)
+
+    def emit(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)

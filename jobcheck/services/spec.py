@@ -1,0 +1,112 @@
+"""What a user says about an upstream, as data. Starting one is the business of the other modules here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a server listens, and everything else its URL says. Rigs format its properties into variables."""
+
+    scheme: str
+    host: str
+    port: int
+    user: str = ""
+    password: str = ""
+    path: str = ""
+    """Without the leading slash: a database name or number, a virtual host."""
+    query: str = ""
+
+    @classmethod
+    def parse(cls, url: str, default_port: int = 0) -> Address:
+        """Raises ValueError when `url` has no scheme or host."""
+        parts = urlsplit(url)
+        if not parts.scheme or not parts.hostname:
+            raise ValueError(f"expected a URL like redis://127.0.0.1:6379/0, got {url!r}")
+        return cls(
+            scheme=parts.scheme,
+            host=parts.hostname,
+            port=parts.port or default_port,
+            user=parts.username or "",
+            password=parts.password or "",
+            path=parts.path.lstrip("/"),
+            query=parts.query,
+        )
+
+    @property
+    def netloc(self) -> str:
+        login = ""
+        if self.user or self.password:
+            login = quote(self.user, safe="") + (f":{quote(self.password, safe='')}" if self.password else "") + "@"
+        return f"{login}{self.host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.netloc}/{self.path}" + (f"?{self.query}" if self.query else "")
+
+    @property
+    def base(self) -> str:
+        """The URL without a trailing slash or path: for HTTP clients that add their own paths."""
+        return f"{self.scheme}://{self.netloc}"
+
+    @property
+    def name(self) -> str:
+        """The database name, number or virtual host."""
+        return self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Redis:
+    """A Redis or Valkey server. `url=None`: a private one is started."""
+
+    url: str | None = None
+    allow_host: str = ""
+    """A host other than loopback that `url` may name."""
+    kind: str = "redis"
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A PostgreSQL server. `url=None`: a private one is started.
+
+    `setup` prepares the template database once: a path to a `.sql` file, or a shell command that is run with the
+    rig's environment plus `PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE` and `DATABASE_URL`. Lanes get clones of it.
+    """
+
+    url: str | None = None
+    setup: str = ""
+    allow_host: str = ""
+    kind: str = "postgres"
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitMQ:
+    """A RabbitMQ server. `url=None`: a private one is started."""
+
+    url: str | None = None
+    allow_host: str = ""
+    kind: str = "rabbitmq"
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A stand-in for an HTTP provider. Every accepted call is an effect, unless `idempotency` names the header by
+    which the provider recognises a repeated one."""
+
+    idempotency: str = ""
+    routes: dict[str, Any] = field(default_factory=dict)
+    """`{"POST /charges": {"status": 201, "json": {...}}}`; what is not named is answered 200 or 201 with an id."""
+    kind: str = "provider"
+
+
+@dataclass(frozen=True, slots=True)
+class Smtp:
+    """A mail server that accepts everything and delivers nothing."""
+
+    kind: str = "smtp"
+
+
+UpstreamSpec = Redis | Postgres | RabbitMQ | Provider | Smtp
