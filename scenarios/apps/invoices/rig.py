@@ -1,0 +1,88 @@
+"""How jobcheck runs the shop, and how a new piece of work is put into it."""
+
+from __future__ import annotations
+
+import jobcheck
+
+
+def _rig(acks: str) -> jobcheck.Rig:
+    return jobcheck.Rig(
+        jobcheck.celery("shop.app:app"),
+        upstreams={
+            "broker": jobcheck.redis(),
+            "db": jobcheck.postgres(setup="schema.sql"),
+            "payments": jobcheck.provider(idempotency="Idempotency-Key"),
+            "accounting": jobcheck.provider(idempotency="Idempotency-Key"),
+            "mail": jobcheck.smtp(),
+        },
+        env={
+            "BROKER_URL": "{broker.url}",
+            "DATABASE_URL": "{db.url}",
+            "PAYMENTS_URL": "{payments.base}",
+            "ACCOUNTING_URL": "{accounting.base}",
+            "SMTP_HOST": "{mail.host}",
+            "SMTP_PORT": "{mail.port}",
+            "SHOP_ACKS": acks,
+        },
+    )
+
+
+shop = _rig("late")
+shop_early_acks = _rig("early")
+"""The same shop with Celery's default: a job is settled before it runs."""
+
+
+# The functions below run in a child process with the rig's environment; the shop is imported there and not here.
+
+
+def invoice_row(case: jobcheck.Case) -> int:
+    """An invoice and nothing enqueued. What it returns is what the job is called with."""
+    from shop import db
+
+    with db.transaction() as tx:
+        invoice_id = db.add_invoice(tx, f"customer-{case.number}@example.com", 4990)
+    case.owns(invoice=invoice_id)
+    return invoice_id
+
+
+def new_invoice(case: jobcheck.Case) -> None:
+    """The whole chain, from the event on."""
+    from shop import jobs
+
+    jobs.invoice_created(invoice_row(case))
+
+
+def new_invoice_naive(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_naive
+
+    charge_and_mail_naive.delay(invoice_row(case))
+
+
+def new_invoice_marker_before(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_marker_before
+
+    charge_and_mail_marker_before.delay(invoice_row(case))
+
+
+def new_invoice_marker_after(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_marker_after
+
+    charge_and_mail_marker_after.delay(invoice_row(case))
+
+
+def new_invoice_lock_without_key(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_lock_without_key
+
+    charge_and_mail_lock_without_key.delay(invoice_row(case))
+
+
+def new_invoice_idempotent(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_idempotent
+
+    charge_and_mail_idempotent.delay(invoice_row(case))
+
+
+def new_invoice_locked(case: jobcheck.Case) -> None:
+    from shop.variants import charge_and_mail_locked
+
+    charge_and_mail_locked.delay(invoice_row(case))

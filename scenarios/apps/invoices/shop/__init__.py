@@ -1,0 +1,1 @@
+"""A shop that sends invoices: a small Celery application on Redis and PostgreSQL."""

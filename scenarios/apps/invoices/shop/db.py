@@ -1,0 +1,59 @@
+"""The shop's database: each job opens one connection, and the connection is one transaction."""
+
+from dataclasses import dataclass
+
+import psycopg
+
+from . import settings
+
+
+@dataclass(frozen=True)
+class Invoice:
+    id: int
+    customer: str
+    amount_cents: int
+
+
+def transaction() -> psycopg.Connection:
+    """For `with`: commits at the end, rolls back on an error, and closes the connection."""
+    return psycopg.connect(settings.DATABASE_URL, connect_timeout=settings.TIMEOUT)
+
+
+def add_invoice(tx: psycopg.Connection, customer: str, amount_cents: int) -> int:
+    row = tx.execute(
+        "insert into invoices (customer, amount_cents) values (%s, %s) returning id", (customer, amount_cents)
+    ).fetchone()
+    return row[0]
+
+
+def invoice(tx: psycopg.Connection, invoice_id: int) -> Invoice:
+    row = tx.execute("select id, customer, amount_cents from invoices where id = %s", (invoice_id,)).fetchone()
+    if row is None:
+        raise LookupError(f"no invoice {invoice_id}")
+    return Invoice(*row)
+
+
+def set_status(tx: psycopg.Connection, invoice_id: int, status: str) -> None:
+    tx.execute("update invoices set status = %s where id = %s", (status, invoice_id))
+
+
+def add_charge(tx: psycopg.Connection, invoice_id: int, provider_id: str) -> None:
+    tx.execute("insert into charges (invoice_id, provider_id) values (%s, %s)", (invoice_id, provider_id))
+
+
+def is_done(tx: psycopg.Connection, key: str) -> bool:
+    """Whether the effect `key` has its marker."""
+    return tx.execute("select 1 from job_effects where key = %s", (key,)).fetchone() is not None
+
+
+def mark_done(tx: psycopg.Connection, key: str) -> None:
+    """Sets the marker of the effect `key`. Raises psycopg.errors.UniqueViolation when it is there already."""
+    tx.execute("insert into job_effects (key) values (%s)", (key,))
+
+
+def claim(tx: psycopg.Connection, key: str) -> bool:
+    """Sets the marker of the effect `key` unless it is there already, and says whether it did.
+
+    Until the transaction ends, another job that claims the same key waits here.
+    """
+    return tx.execute("insert into job_effects (key) values (%s) on conflict do nothing", (key,)).rowcount == 1
