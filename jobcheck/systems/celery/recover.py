@@ -1,0 +1,63 @@
+"""Celery's own code, run by the agent in a child in the app's environment. Never imported by the harness."""
+
+import time
+
+
+def find_app(where):
+    """The Celery app that `module:attribute` or `module` names, as the command line finds it."""
+    from celery.app.utils import find_app as find
+
+    app = find(where)
+    app.loader.import_default_modules()
+    app.finalize()
+    return app
+
+
+def describe(app):
+    """The settings that decide what is promised, as the app itself has them."""
+    import celery
+
+    found = find_app(app)
+    conf = found.conf
+    options = dict(conf.broker_transport_options or {})
+    tasks = {
+        name: {
+            "acks_late": bool(task.acks_late),
+            "reject_on_worker_lost": bool(getattr(task, "reject_on_worker_lost", None)),
+            "acks_on_failure": bool(getattr(task, "acks_on_failure_or_timeout", True)),
+        }
+        for name, task in found.tasks.items()
+        if not name.startswith("celery.")
+    }
+    return {
+        "version": celery.__version__,
+        "task_acks_late": bool(conf.task_acks_late),
+        "task_reject_on_worker_lost": bool(conf.task_reject_on_worker_lost),
+        "worker_prefetch_multiplier": conf.worker_prefetch_multiplier,
+        "task_always_eager": bool(conf.task_always_eager),
+        "visibility_timeout": options.get("visibility_timeout", 3600),
+        "global_keyprefix": options.get("global_keyprefix", ""),
+        "result_backend": bool(conf.result_backend),
+        "broker_url": str(conf.broker_url or ""),
+        "queues": sorted(found.amqp.queues),
+        "priority_steps": list(options.get("priority_steps", [0, 3, 6, 9])),
+        "sep": options.get("sep", "\x06\x16"),
+        "tasks": tasks,
+    }
+
+
+def restore(app, tags):
+    """Lets kombu's own recovery put deliveries whose lease has run out back into their queues.
+
+    Another process may hold the recovery's mutex at the moment, so it is tried until the tags are gone.
+    """
+    found = find_app(app)
+    with found.connection_for_write() as connection:
+        channel = connection.default_channel
+        for _ in range(200):
+            channel.qos.restore_visible(num=1000, interval=1)
+            left = [tag for tag in tags if channel.client.hexists(channel.unacked_key, tag)]
+            if not left:
+                return {"restored": len(tags)}
+            time.sleep(0.005)
+    raise RuntimeError("kombu did not restore %s after 200 tries" % ", ".join(left))

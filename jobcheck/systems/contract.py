@@ -1,0 +1,107 @@
+"""What a job system's adapter gives. A new system is done when the conformance suite passes on it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..history.records import Operation
+from ..services.spec import Address
+from ..wire.unit import Unit
+
+AgentCall = Callable[..., Awaitable[Any]]
+"""`await call(file, function, **args)`: runs library code in a child in the app's environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The user's settings as the app itself tells them, and what they promise."""
+
+    guarantee: str
+    """`at-least-once` or `at-most-once`."""
+    says: str
+    """One sentence: `early ack: promises at most once; a lost job here is what these settings promise`."""
+    mend: str = ""
+    """The settings that would mend it: `set task_acks_late=True, ...`."""
+    version: str = ""
+    queues: tuple[str, ...] = ()
+    eager: bool = False
+    """Jobs run inside the call that enqueues them."""
+    lease: float = 0.0
+    """Seconds until the broker redelivers by itself; 0: at once or never."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How one worker is started; the runner adds the environment and supervises it."""
+
+    argv: tuple[str, ...]
+    ready: str
+    """Regular expression of the line that says it is ready."""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a message on the broker is to the job system."""
+
+    role: str = ""
+    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty."""
+    job: str = ""
+
+
+class Dialect(Protocol):
+    """What the messages on the broker mean. One per worker, pure."""
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        """What a unit on the broker means. For an answer: its request, and what that one was said to mean."""
+        ...
+
+    def held(self) -> Sequence[str]:
+        """Delivery tags that the worker holds and has not settled: what a rewind must expire, and nothing else."""
+        ...
+
+    def reset(self) -> None:
+        """A new worker: it holds nothing."""
+        ...
+
+
+class System(Protocol):
+    """One job system on one kind of broker."""
+
+    name: str
+    """`celery-redis`."""
+    broker: str
+    """Name of the rig's upstream that is the broker."""
+
+    def launch(self, name: str, *, safe: bool) -> Launch:
+        """How a worker of this name is started; `safe` overrides the user's settings by at-least-once ones."""
+        ...
+
+    def dialect(self) -> Dialect: ...
+
+    async def describe(self, call: AgentCall, *, safe: bool) -> Settings: ...
+
+    async def depth(self, address: Address, settings: Settings) -> int:
+        """Ready, delayed and unacknowledged jobs on the broker, all queues together."""
+        ...
+
+    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall) -> str:
+        """Expires the lease of these deliveries and lets the system's own recovery run. Says what was done."""
+        ...
+
+    async def filed(self, address: Address, jobs: Sequence[str]) -> str:
+        """How the system filed the jobs: empty, or `failed: ...`."""
+        ...
+
+    def ended(self, line: str, jobs: Sequence[str]) -> str:
+        """Reads one line of a worker's output: `succeeded`, `failed: ...`, `retrying` or empty."""
+        ...
+
+    def mend_loss(self, before: Operation | None, settings: Settings) -> str:
+        """For a job that was lost when its worker died before this message of the broker (None: elsewhere): the
+        settings that would have saved it, or empty when no setting of this system would."""
+        ...

@@ -1,0 +1,236 @@
+"""One connection of a worker through the tap: two asyncio protocols, a decoder between them, and what is held.
+
+    worker --- _Client --- decoder --- _Upstream --- server
+
+The bytes forwarded are the bytes received. A unit that the gate holds stops its direction only; what follows it waits
+in order behind it. Heartbeats overtake, so that a held connection stays alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from ..wire.unit import Decoder, Kind, Unit
+from .sight import IN, OUT, Sight
+
+if TYPE_CHECKING:
+    from .listener import Listener
+
+
+class Link:
+    """One connection. `release` and `drop` are for the runner; the rest is for the two protocols below."""
+
+    def __init__(self, listener: Listener, number: int, decoder: Decoder) -> None:
+        self.listener = listener
+        self.number = number
+        self.decoder = decoder
+        self.client = _Client(self)
+        self.upstream = _Upstream(self)
+        self.closed = asyncio.Event()
+        self.peer_port = 0
+        self.cutting = False
+        self.unanswered: dict[int, Sight] = {}
+        self._held: dict[str, deque[Unit]] = {OUT: deque(), IN: deque()}
+        self._early: list[bytes] = []
+        self._ends: dict[str, bool] = {OUT: False, IN: False}
+
+    # What the runner calls
+
+    def holding(self, way: str) -> bool:
+        return bool(self._held[way])
+
+    def release(self, way: str) -> None:
+        """Passes on the held unit; those behind it are put before the gate again."""
+        queue = self._held[way]
+        if not queue:
+            return
+        out = [queue.popleft().raw]
+        while queue and not self._stopped(way, queue[0]):
+            out.append(queue.popleft().raw)
+        self._write(way, b"".join(out))
+        if not queue and self._ends[way]:
+            self._finish(way)
+
+    def drop(self) -> None:
+        """Forgets what is held: it never reaches its receiver."""
+        for queue in self._held.values():
+            queue.clear()
+
+    async def cut(self, deadline: float) -> None:
+        """The worker is dead: ends the upstream connection with a FIN and waits until the server has noticed."""
+        self.cutting = True
+        self.drop()
+        self.client.abort()
+        self.upstream.end()
+        try:
+            await asyncio.wait_for(self.closed.wait(), deadline)
+        except TimeoutError:
+            self.upstream.abort()
+
+    def reset(self) -> None:
+        """Breaks both sides at once with a reset."""
+        self.drop()
+        self.client.abort()
+        self.upstream.abort()
+
+    def answers(self, unit: Unit) -> bool:
+        """Whether the server will answer this request."""
+        return unit.kind is Kind.REQUEST and not unit.info.get("no_reply", False)
+
+    # What the protocols call
+
+    def received(self, way: str, data: bytes) -> None:
+        self.listener.count(len(data))
+        units = self.decoder.client(data) if way == OUT else self.decoder.server(data)
+        self._route(way, units)
+
+    def ended(self, way: str) -> None:
+        units = self.decoder.client_end() if way == OUT else self.decoder.server_end()
+        self._route(way, units)
+        self._ends[way] = True
+        if not self._held[way]:
+            self._finish(way)
+
+    def connected(self) -> None:
+        """The upstream answered: what came early goes out."""
+        early, self._early = self._early, []
+        if early:
+            self.upstream.write(b"".join(early))
+        if self._ends[OUT] and not self._held[OUT]:
+            self.upstream.end()
+
+    def lost(self, way: str) -> None:
+        """One side is gone."""
+        if way == OUT:
+            if not self.cutting:
+                self.upstream.close()
+        else:
+            self.client.close()
+            self.closed.set()
+            self.listener.forget(self)
+
+    # Inside
+
+    def _route(self, way: str, units: list[Unit]) -> None:
+        out: list[bytes] = []
+        queue = self._held[way]
+        for unit in units:
+            if unit.answer is not None:
+                self.listener.seen(self, way, unit).fate = "answered"
+                self._write(IN if way == OUT else OUT, unit.answer)
+            elif unit.info.get("heartbeat"):
+                out.append(unit.raw)
+            elif queue or self._stopped(way, unit):
+                queue.append(unit)
+            else:
+                out.append(unit.raw)
+        if out:
+            self._write(way, b"".join(out))
+
+    def _stopped(self, way: str, unit: Unit) -> bool:
+        return unit.kind is not Kind.PART and self.listener.ask(self, way, unit)
+
+    def _write(self, way: str, data: bytes) -> None:
+        if way == IN:
+            self.client.write(data)
+        elif self.upstream.ready:
+            self.upstream.write(data)
+        else:
+            self._early.append(data)
+
+    def _finish(self, way: str) -> None:
+        if way == IN:
+            self.client.end()
+        elif self.upstream.ready:
+            self.upstream.end()
+
+
+class _Side(asyncio.Protocol):
+    """What both protocols share: writing, ending, back-pressure on the other side."""
+
+    way = OUT
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.transport: asyncio.Transport | None = None
+        self.ready = False
+
+    @property
+    def _other(self) -> _Side:
+        return self.link.upstream if self.way == OUT else self.link.client
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.ready = True
+
+    def data_received(self, data: bytes) -> None:
+        self.link.received(self.way, data)
+
+    def eof_received(self) -> bool:
+        self.link.ended(self.way)
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.ready = False
+        self.link.lost(self.way)
+
+    def pause_writing(self) -> None:
+        if (other := self._other.transport) is not None and not other.is_closing():
+            other.pause_reading()
+
+    def resume_writing(self) -> None:
+        if (other := self._other.transport) is not None and not other.is_closing():
+            other.resume_reading()
+
+    def write(self, data: bytes) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
+
+    def end(self) -> None:
+        """Half-closes: the peer sees the end of the stream."""
+        if self.transport is not None and not self.transport.is_closing():
+            try:
+                self.transport.write_eof()
+            except (OSError, RuntimeError):  # the peer was faster
+                self.transport.close()
+
+    def close(self) -> None:
+        if self.transport is not None:
+            self.transport.close()
+
+    def abort(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class _Client(_Side):
+    """The worker's side."""
+
+    way = OUT
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self.link.peer_port = peer[1] if peer else 0
+        self.link.listener.opened(self.link)
+
+
+class _Upstream(_Side):
+    """The server's side."""
+
+    way = IN
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if self.link.client.transport is None or self.link.client.transport.is_closing():
+            self.close()
+            return
+        self.link.connected()
+
+
+def client_factory(listener: Listener, decoder: Callable[[], Decoder], number: Callable[[], int]) -> _Client:
+    """The protocol of a new connection from the worker."""
+    return Link(listener, number(), decoder()).client

@@ -1,0 +1,182 @@
+"""A listener is the tap of one upstream for one worker; a slot is the set of listeners of one worker.
+
+A slot outlives its workers: when one was killed, the next one gets the same addresses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Protocol
+
+from ..aio import Tasks
+from ..errors import ServiceError
+from ..wire.unit import Decoder, Kind, Unit
+from .gate import Gate
+from .link import Link, client_factory
+from .sight import OUT, Sight, Trace
+
+_link_numbers = itertools.count(1)
+
+
+class Meaning(Protocol):
+    """What a dialect says of a unit."""
+
+    @property
+    def role(self) -> str: ...
+    @property
+    def job(self) -> str: ...
+
+
+class Reader(Protocol):
+    """A job system's dialect, as far as the tap needs it."""
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning: ...
+
+
+class Listener:
+    """Accepts a worker's connections to one upstream."""
+
+    def __init__(
+        self, slot: Slot, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None
+    ) -> None:
+        self.slot = slot
+        self.upstream = upstream
+        self.target = target
+        self.links: set[Link] = set()
+        self.port = 0
+        self.bytes = 0
+        self.refused = ""
+        """Why connections to the upstream fail, as last seen."""
+        self._decoder = decoder
+        self._reader = reader
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)), "127.0.0.1", 0, backlog=256
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        for link in list(self.links):
+            link.reset()
+        await asyncio.sleep(0)
+
+    # What links call
+
+    def opened(self, link: Link) -> None:
+        self.links.add(link)
+        self.slot.tasks.start(f"tap {self.slot.name} {self.upstream} connect", self._connect(link))
+
+    async def _connect(self, link: Link) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: link.upstream, *self.target)
+        except OSError as error:
+            self.refused = f"{self.upstream} at {self.target[0]}:{self.target[1]}: {error}"
+            link.client.abort()
+            link.closed.set()
+            self.forget(link)
+
+    def forget(self, link: Link) -> None:
+        self.links.discard(link)
+
+    def count(self, size: int) -> None:
+        self.bytes += size
+
+    def seen(self, link: Link, way: str, unit: Unit) -> Sight:
+        """Enters the unit into the trace, with what the dialect says about it."""
+        trace = self.slot.trace
+        sight = trace.add(self.slot.name, self.upstream, link, way, unit)
+        if way == OUT:
+            if unit.kind is Kind.REQUEST and link.answers(unit):
+                link.unanswered[unit.number] = sight
+        elif unit.number and (request := link.unanswered.pop(unit.number, None)) is not None:
+            sight.request = request
+            request.reply = sight
+            sight.role = request.role
+        if self._reader is not None:
+            request_unit = sight.request.unit if sight.request is not None else None
+            meaning = self._reader.read(unit, request_unit, sight.role)
+            sight.role, sight.job = meaning.role, meaning.job
+        if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL:
+            trace.touch()
+        if not sight.job:
+            sight.job = self.slot.job
+        elif sight.role == "delivery":
+            self.slot.job = sight.job
+            self.slot.deliveries += 1
+        return sight
+
+    def ask(self, link: Link, way: str, unit: Unit) -> bool:
+        """Records the unit and says whether it is held."""
+        sight = self.seen(link, way, unit)
+        gate = self.slot.gate
+        return gate is not None and gate.holds(sight)
+
+
+class Slot:
+    """All taps of one worker."""
+
+    def __init__(self, name: str, trace: Trace) -> None:
+        self.name = name
+        self.trace = trace
+        self.tasks = Tasks()
+        self.listeners: dict[str, Listener] = {}
+        self.gate: Gate | None = None
+        self.job = ""
+        """The job that was delivered last."""
+        self.deliveries = 0
+
+    async def tap(
+        self, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None = None
+    ) -> int:
+        """Puts a tap in front of `target` and returns its port on 127.0.0.1."""
+        listener = Listener(self, upstream, target, decoder, reader)
+        try:
+            await listener.open()
+        except OSError as error:
+            raise ServiceError(f"cannot listen on 127.0.0.1 for {upstream} of {self.name}: {error}") from None
+        self.listeners[upstream] = listener
+        return listener.port
+
+    @property
+    def links(self) -> list[Link]:
+        return [link for listener in self.listeners.values() for link in listener.links]
+
+    def in_flight(self) -> list[Sight]:
+        """Requests that wait for their answer, polls and noise left out."""
+        return [
+            sight
+            for link in self.links
+            for sight in link.unanswered.values()
+            if sight.role not in ("noise", "poll") and sight.unit.kind is Kind.REQUEST
+        ]
+
+    async def drain(self) -> None:
+        """Takes in what is already readable on every connection, so that a cut through them is consistent."""
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def cut(self, deadline: float = 2.0) -> None:
+        """The worker is dead: drops what is held and closes its upstream connections, seen by the servers."""
+        self.gate = None
+        await asyncio.gather(*(link.cut(deadline) for link in self.links))
+        self.job = ""
+
+    def release(self) -> None:
+        """Takes the gate away and passes on whatever is held."""
+        self.gate = None
+        for link in self.links:
+            for way in (OUT, "in"):
+                while link.holding(way):
+                    link.release(way)
+
+    async def close(self) -> None:
+        for listener in self.listeners.values():
+            await listener.close()
+        await self.tasks.close()

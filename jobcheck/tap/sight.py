@@ -1,0 +1,108 @@
+"""What the tap saw: one unit at one place, and the trace of all of them in the order of sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..clock import Clock
+from ..history.records import Operation
+from ..wire.unit import Change, Kind, Unit
+
+if TYPE_CHECKING:
+    from .link import Link
+
+OUT = "out"
+"""From the worker to the upstream."""
+IN = "in"
+"""From the upstream to the worker."""
+
+
+@dataclass(slots=True, eq=False)
+class Sight:
+    """One unit as it passed a tap."""
+
+    seq: int
+    at: float
+    worker: str
+    upstream: str
+    link: Link
+    way: str
+    unit: Unit
+    role: str = ""
+    job: str = ""
+    fate: str = "passed"
+    code: str = ""
+    reply: Sight | None = field(default=None, repr=False)
+    """The answer to this request, once it was seen."""
+    request: Sight | None = field(default=None, repr=False)
+    """The request that this answers."""
+
+    @property
+    def changed(self) -> Change:
+        """The server's truth where there is one, else the guess from the request."""
+        if self.reply is not None:
+            return self.reply.unit.change
+        return self.unit.change
+
+
+class Trace:
+    """All sights of a lane since the last `begin`."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.sights: list[Sight] = []
+        self.started = clock.now()
+        self.last_at = self.started
+        """When the last unit that is no noise was seen."""
+        self.notes: list[str] = []
+        self.bytes_seen: dict[tuple[str, str], int] = {}
+        """Bytes by (worker, upstream), over the whole life of the lane: a tap that saw none is an error."""
+
+    def begin(self) -> None:
+        """Forgets what was seen and starts the clock anew."""
+        self.sights = []
+        self.started = self._clock.now()
+        self.last_at = self.started
+
+    def add(self, worker: str, upstream: str, link: Link, way: str, unit: Unit) -> Sight:
+        now = self._clock.now()
+        sight = Sight(len(self.sights) + 1, now - self.started, worker, upstream, link, way, unit)
+        self.sights.append(sight)
+        if unit.note and unit.note not in self.notes:
+            self.notes.append(f"{upstream}: {unit.note}")
+        return sight
+
+    def touch(self) -> None:
+        """Something that matters moved just now."""
+        self.last_at = self._clock.now()
+
+    def quiet_for(self) -> float:
+        """Seconds since something that matters moved."""
+        return self._clock.now() - self.last_at
+
+    def operations(self, clean: Callable[[str], str], only: Iterable[Sight] | None = None) -> tuple[Operation, ...]:
+        """The trace as records; `clean` takes secrets out of every text."""
+        return tuple(
+            Operation(
+                seq=sight.seq,
+                at=round(sight.at, 6),
+                worker=sight.worker,
+                upstream=sight.upstream,
+                link=sight.link.number,
+                way=sight.way,
+                kind=str(sight.unit.kind),
+                shape=sight.unit.shape,
+                number=sight.unit.number,
+                change=str(sight.unit.change),
+                summary=clean(sight.unit.summary),
+                failed=sight.unit.failed,
+                role=sight.role,
+                job=sight.job,
+                fate=sight.fate,
+                code=sight.code,
+            )
+            for sight in (self.sights if only is None else only)
+            if sight.unit.kind is not Kind.PART
+        )

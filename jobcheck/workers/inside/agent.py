@@ -1,0 +1,204 @@
+"""The agent: a child in the app's own environment that does what the harness must never do itself.
+
+It imports the app, enqueues cases, calls library code for recovery, and forks handlers. It is run by path with the
+app's interpreter, so it is standard library only, for Python 3.8 and later, and knows nothing of jobcheck's package.
+
+Requests and answers are JSON lines on the socket whose descriptor is in JOBCHECK_AGENT_FD:
+
+    {"id": 1, "do": "case", "function": "rig.py:new_invoice", "case": {...}}  ->  {"id": 1, "ok": true, ...}
+    {"id": 2, "do": "call", "file": "/.../recover.py", "function": "restore", "args": {...}}
+    {"id": 3, "do": "fork", "function": "shop.jobs:charge", "args": [...], "kwargs": {...}}  ->  {"pid": ...}
+    an ended fork tells by itself:  {"event": "exit", "pid": 4711, "status": 0, "error": ""}
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+
+
+class Case:
+    """What an enqueue function gets: `case.number`, `case.id`, `case.owns(...)`, `case.fake`."""
+
+    def __init__(self, data):
+        self.id = data["id"]
+        self.number = data["number"]
+        self._seed = data.get("seed", 0)
+        self._ids = {}
+        self._fake = None
+
+    def owns(self, **ids):
+        """Effects in which one of these ids occurs belong to this case."""
+        for name, value in ids.items():
+            self._ids[name] = str(value)
+
+    @property
+    def fake(self):
+        """A Faker with a seed of this case's own."""
+        if self._fake is None:
+            try:
+                from faker import Faker
+            except ImportError:
+                raise RuntimeError(
+                    "case.fake needs the package faker in the app's environment: pip install faker"
+                ) from None
+            self._fake = Faker()
+            self._fake.seed_instance("%s/%s" % (self._seed, self.number))
+        return self._fake
+
+
+_loaded = {}
+
+
+def load(where):
+    """The module of `package.module` or of `/path/file.py`."""
+    if not where.endswith(".py"):
+        return importlib.import_module(where)
+    path = os.path.abspath(where)
+    if path not in _loaded:
+        name = "jobcheck_user_" + os.path.splitext(os.path.basename(path))[0]
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        _loaded[path] = module
+    return _loaded[path]
+
+
+def resolve(function):
+    """The object that `module:qualname` or `file.py:qualname` names."""
+    where, _, qualname = function.rpartition(":")
+    found = load(where)
+    for part in qualname.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def plain(value):
+    """A JSON value, or the text of what is none."""
+    try:
+        json.dumps(value)
+        return value
+    except (TypeError, ValueError):
+        return repr(value)
+
+
+def failure(error):
+    """What went wrong, with the frames of the app and not those of the agent."""
+    frames = traceback.extract_tb(error.__traceback__)
+    shown = [frame for frame in frames if frame.filename != __file__]
+    where = ["%s:%s %s" % (frame.filename, frame.lineno, frame.name) for frame in shown[-4:]]
+    return {"error": type(error).__name__, "message": str(error) or repr(error), "where": where}
+
+
+class Agent:
+    def __init__(self, connection):
+        self.connection = connection
+        self.buffer = b""
+        self.children = {}
+        self.wake, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_write, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
+
+    def say(self, message):
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def run(self):
+        self.say({"event": "ready", "pid": os.getpid(), "python": sys.version.split()[0]})
+        while True:
+            readable, _, _ = select.select([self.connection, self.wake], [], [])
+            if self.wake in readable:
+                os.read(self.wake, 4096)
+                self.reap()
+            if self.connection in readable:
+                data = self.connection.recv(65536)
+                if not data:
+                    return
+                self.buffer += data
+                while b"\n" in self.buffer:
+                    line, self.buffer = self.buffer.split(b"\n", 1)
+                    self.handle(json.loads(line))
+
+    def handle(self, request):
+        answer = {"id": request["id"], "ok": True}
+        try:
+            answer.update(getattr(self, "do_" + request["do"])(request))
+        except BaseException as error:  # whatever the app raises is the answer, SystemExit included
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            answer["ok"] = False
+            answer.update(failure(error))
+        self.say(answer)
+
+    def do_import(self, request):
+        resolve(request["function"]) if ":" in request["function"] else load(request["function"])
+        return {}
+
+    def do_case(self, request):
+        case = Case(request["case"])
+        value = resolve(request["function"])(case)
+        return {"ids": case._ids, "value": plain(value)}
+
+    def do_call(self, request):
+        return {"value": plain(resolve(request["file"] + ":" + request["function"])(**request.get("args", {})))}
+
+    def do_fork(self, request):
+        target = resolve(request["function"])
+        read, write = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            self.child(target, request, read, write)
+        os.close(write)
+        self.children[pid] = read
+        return {"pid": pid}
+
+    def child(self, target, request, read, write):
+        """In the fork: runs the handler and leaves, with its error on the pipe."""
+        status = 70
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.close(read)
+            self.connection.close()
+            target(*request.get("args", ()), **request.get("kwargs", {}))
+            status = 0
+        except BaseException as error:
+            status = 1
+            os.write(write, json.dumps(failure(error)).encode()[:60000])
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    def reap(self):
+        for pid in list(self.children):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done == 0:
+                continue
+            read = self.children.pop(pid)
+            with os.fdopen(read, "rb") as pipe:
+                text = pipe.read()
+            code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+            self.say({"event": "exit", "pid": pid, "status": code, "error": json.loads(text) if text else None})
+
+
+def main():
+    sys.path.insert(0, os.getcwd())
+    connection = socket.socket(fileno=int(os.environ["JOBCHECK_AGENT_FD"]))
+    connection.set_inheritable(False)
+    Agent(connection).run()
+
+
+if __name__ == "__main__":
+    # Run by path, the agent's own folder would shadow modules of the app: the app's folder takes its place.
+    sys.path[:] = [
+        entry for entry in sys.path if os.path.abspath(entry or ".") != os.path.dirname(os.path.abspath(__file__))
+    ]
+    main()
