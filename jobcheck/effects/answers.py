@@ -1,0 +1,153 @@
+"""Programmed answers of a stand-in provider: what a route says, how often, and how long it takes."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import UsageError
+
+KEYS = ("status", "json", "body", "headers", "delay", "hang", "drop", "applied")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One complete request, as a programmed function sees it."""
+
+    method: str
+    path: str
+    """With the query."""
+    headers: dict[str, str]
+    """Lower-case names."""
+    body: str
+    """Canonical text."""
+    json: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the provider says to one call."""
+
+    status: int | None = None
+    """None: 201 for POST, else 200."""
+    json: Any = None
+    body: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds between the complete request and the answer; the effect has happened before it."""
+    hang: bool = False
+    """Never answer; the connection stays open."""
+    drop: bool = False
+    """Close the connection without an answer."""
+    applied: bool | None = None
+    """Whether the effect happened whatever the status says. None: a 2xx to a call that is not a GET."""
+
+    @property
+    def empty(self) -> bool:
+        """Nothing is said about the content, so the default content is given."""
+        return self.json is None and self.body is None
+
+    def content(self) -> bytes:
+        """The bytes of the answer's body."""
+        if self.body is not None:
+            return self.body.encode()
+        return json.dumps(self.json).encode()
+
+
+Programmed = Answer | Mapping[str, Any] | int | Callable[[Call], Any]
+"""An answer, its fields as a mapping, a bare status, or a function (plain or async) of the call that gives one of
+these; the function may give None for the default."""
+
+
+def to_answer(value: Any, where: str) -> Answer:
+    """Raises UsageError when `value` is no answer; `where` names the route."""
+    if isinstance(value, Answer):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = {"status": value}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{where}: expected an answer such as {{'status': 503}}, got {value!r}")
+    if unknown := sorted(set(value) - set(KEYS)):
+        raise UsageError(f"{where}: unknown {', '.join(map(repr, unknown))}", hint=f"an answer has {', '.join(KEYS)}")
+    answer = Answer(**value)
+    if answer.status is not None and not (isinstance(answer.status, int) and 200 <= answer.status <= 599):
+        raise UsageError(f"{where}: expected a status from 200 to 599, got {answer.status!r}")
+    return answer
+
+
+async def resolve(programmed: Programmed | None, call: Call, where: str) -> Answer:
+    """The answer to `call`; a function is called and, where it is async, awaited."""
+    value: Any = programmed
+    if callable(value) and not isinstance(value, Answer):
+        value = value(call)
+        if isinstance(value, Awaitable):
+            value = await value
+    return Answer() if value is None else to_answer(value, where)
+
+
+class Routes:
+    """Programmed routes by `METHOD /path`, where `*` stands for any method or one path segment and `**` for the rest.
+
+    The most exact route that matches is taken: routes without wildcards before those with.
+    """
+
+    def __init__(self, fixed: Mapping[str, Any]) -> None:
+        self._fixed: dict[str, Programmed] = {}
+        self._queues: dict[str, deque[Programmed]] = {}
+        for route, programmed in fixed.items():
+            _split(route)
+            self._fixed[route] = programmed if callable(programmed) else to_answer(programmed, route)
+
+    def program(self, route: str, answers: Iterable[Programmed]) -> None:
+        """Queues answers for `route`, each used once; afterwards the fixed or default answer is given again."""
+        _split(route)
+        checked = [item if callable(item) else to_answer(item, route) for item in answers]
+        self._queues.setdefault(route, deque()).extend(checked)
+
+    def set(self, route: str, answer: Programmed | None) -> None:
+        """From now on `route` is answered like this; None: by default again."""
+        _split(route)
+        if answer is None:
+            self._fixed.pop(route, None)
+        else:
+            self._fixed[route] = answer if callable(answer) else to_answer(answer, route)
+
+    def clear(self) -> None:
+        """Forgets answers that were queued and not used."""
+        self._queues.clear()
+
+    def take(self, method: str, path: str) -> tuple[Programmed | None, str]:
+        """The answer to give now, and the route that it came from; None when nothing was programmed."""
+        for route in _most_exact_first(self._queues):
+            if self._queues[route] and _matches(route, method, path):
+                return self._queues[route].popleft(), route
+        for route in _most_exact_first(self._fixed):
+            if _matches(route, method, path):
+                return self._fixed[route], route
+        return None, f"{method} {path}"
+
+
+def _most_exact_first(routes: Iterable[str]) -> list[str]:
+    return sorted(routes, key=lambda route: (route.count("*"), -len(route)))
+
+
+def _split(route: str) -> tuple[str, list[str]]:
+    if route == "*":
+        return "*", ["**"]
+    method, _, path = route.partition(" ")
+    if not path.startswith("/") or (method != "*" and not method.isupper()):
+        raise UsageError(f"expected a route such as 'POST /charges' or 'GET /charges/*', got {route!r}")
+    return method, path.split("/")[1:]
+
+
+def _matches(route: str, method: str, path: str) -> bool:
+    wanted, parts = _split(route)
+    if wanted not in ("*", method):
+        return False
+    seen = path.partition("?")[0].split("/")[1:]
+    if parts and parts[-1] == "**":
+        parts, seen = parts[:-1], seen[: len(parts) - 1]
+    return len(parts) == len(seen) and all(part in ("*", item) for part, item in zip(parts, seen, strict=True))

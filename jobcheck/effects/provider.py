@@ -1,0 +1,246 @@
+"""A stand-in for an HTTP provider: a real HTTP/1.1 server that answers sensibly and writes down every call.
+
+A call counts as applied at the moment its complete request was received, before the answer is written, even if the
+client is gone by then: this is what makes "charged, but the worker never heard" visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import h11
+
+from ..services.spec import Provider
+from .answers import Answer, Call, Programmed, Routes, resolve, to_answer
+from .bodies import canonical, read_body
+from .idempotency import IdempotencyKeys, Stored
+from .ledger import Ledger
+from .listener import Listener
+from .paths import template
+from .resources import Resources
+
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
+_READS = ("GET", "HEAD", "OPTIONS")
+_READ = 64 * 1024
+
+
+class Silence(enum.Enum):
+    """Not to answer."""
+
+    HANG = "hang"
+    """Keep the connection open until the client gives up."""
+    DROP = "drop"
+    """Close the connection."""
+
+
+def hide_secrets(headers: dict[str, str]) -> dict[str, str]:
+    """The headers with the usual credentials taken out. The runner hands in the journal's own redactor instead."""
+    return {name: "<redacted>" if name in _SECRET_HEADERS else value for name, value in headers.items()}
+
+
+class HttpProvider(Listener):
+    """One provider on a free loopback port. Keeps connections alive, takes chunked bodies, pipelined requests and
+    `Expect: 100-continue`."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: Provider,
+        ledger: Ledger,
+        *,
+        redact: Callable[[dict[str, str]], dict[str, str]] = hide_secrets,
+    ) -> None:
+        super().__init__(name)
+        self.spec = spec
+        self.ledger = ledger
+        self.keys = IdempotencyKeys(ledger.clock)
+        self._redact = redact
+        self._routes = Routes(spec.routes)
+        self._forced: Answer | None = None
+        self._resources = Resources(name)
+
+    @property
+    def url(self) -> str:
+        """`http://127.0.0.1:port`, without a trailing slash."""
+        return f"http://{self.host}:{self.port}"
+
+    def program(self, route: str, *answers: Programmed) -> None:
+        """Answers the next calls of `route` (`POST /charges`, `GET /charges/*`, `*`) with these, one each; then the
+        route's own answer is given again. Raises UsageError when a route or an answer is wrong."""
+        self._routes.program(route, answers)
+
+    def set(self, route: str, answer: Programmed | None) -> None:
+        """Answers `route` with this from now on; None: by default again."""
+        self._routes.set(route, answer)
+
+    def outage(self, answer: Programmed | None) -> None:
+        """Answers every call with this (`503`, `{"hang": True}`), before anything programmed; None ends it."""
+        self._forced = None if answer is None else to_answer(answer, "outage")
+
+    def clear(self) -> None:
+        """Forgets programmed answers that were not used, and an outage."""
+        self._routes.clear()
+        self._forced = None
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        wire = h11.Connection(h11.SERVER)
+        while await self._one(wire, reader, writer):
+            wire.start_next_cycle()
+
+    async def _one(self, wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Answers one request; True when another one may follow on this connection."""
+        try:
+            call = await _receive(wire, reader, writer)
+        except h11.RemoteProtocolError as error:
+            if wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                stored = _json_answer(error.error_status_hint, {"error": str(error)})
+                await _send(wire, writer, replace(stored, headers={**stored.headers, "connection": "close"}))
+            return False
+        if call is None:
+            return False
+        answer = await self._answer(call)
+        if answer is Silence.HANG:
+            while await reader.read(_READ):
+                pass  # until the client gives up
+        if isinstance(answer, Silence):
+            return False
+        await _send(wire, writer, answer, head_only=call.method == "HEAD")
+        return wire.our_state is h11.DONE and wire.their_state is h11.DONE
+
+    async def _answer(self, call: Call) -> Stored | Silence:
+        """What to say to a complete request."""
+        header = self.spec.idempotency.lower()
+        key = call.headers.get(header, "") if header else ""
+        if not key or call.method in _READS:
+            return (await self._carry_out(call, ""))[0]
+        begun = self.keys.begin(key, f"{call.method} {call.path}\n{call.body}")
+        if isinstance(begun, Stored):
+            self._record(call, key, applied=False, note="replayed")
+            return replace(begun, headers={**begun.headers, "idempotent-replayed": "true"})
+        if begun:
+            self._record(call, key, applied=False, note=begun)
+            return _json_answer(int(begun[:3]), {"error": begun[4:]})
+        try:
+            answer, remembered = await self._carry_out(call, key)
+        except BaseException:
+            self.keys.forget(key)
+            raise
+        if remembered is None:
+            self.keys.forget(key)
+        else:
+            self.keys.finish(key, remembered)
+        return answer
+
+    async def _carry_out(self, call: Call, key: str) -> tuple[Stored | Silence, Stored | None]:
+        """What to say, and what an idempotency key remembers: only calls that were accepted."""
+        if self._forced is not None:
+            answer = self._forced
+        else:
+            programmed, where = self._routes.take(call.method, call.path)
+            answer = await resolve(programmed, call, where)
+        status = answer.status or (201 if call.method == "POST" else 200)
+        reads = call.method in _READS
+        applied = answer.applied
+        if applied is None:
+            applied = 200 <= status < 300 and not reads and not answer.hang and not answer.drop
+        content = answer.json
+        if answer.empty:
+            content = self._default_content(call, applied) if status < 400 else {"error": f"status {status}"}
+        if applied:
+            self._record(call, key, made=str(content.get("id", "")) if isinstance(content, dict) else "")
+        elif not reads:
+            self._record(call, key, applied=False, note=_why(answer, status))
+        stored = _stored(answer, status, content)
+        if answer.delay:
+            await asyncio.sleep(answer.delay)
+        remembered = stored if applied and status < 300 else None
+        if answer.hang:
+            return Silence.HANG, remembered
+        return (Silence.DROP if answer.drop else stored), remembered
+
+    def _default_content(self, call: Call, applied: bool) -> Any:
+        if call.method in ("GET", "HEAD"):
+            return self._resources.get(call.path)
+        if not applied:
+            return {}
+        if call.method == "POST":
+            return self._resources.create(call.path, call.json)
+        if call.method == "DELETE":
+            return self._resources.remove(call.path)
+        return self._resources.change(call.path, call.json)
+
+    def _record(self, call: Call, key: str, *, applied: bool = True, note: str = "", made: str = "") -> None:
+        fields: dict[str, Any] = {
+            "method": call.method,
+            "path": call.path,
+            "headers": self._redact(dict(call.headers)),
+            "json": call.json,
+        }
+        if made:
+            fields["id"] = made
+        name = f"{self.name} {call.method} {template(call.path)}"
+        self.ledger.record(name, call.body, fields=fields, key=key, applied=applied, note=note)
+
+
+def _stored(answer: Answer, status: int, content: Any) -> Stored:
+    kind = "application/json" if answer.body is None else "text/plain; charset=utf-8"
+    headers = {"content-type": kind, **{name.lower(): value for name, value in answer.headers.items()}}
+    if status in (204, 304):
+        return Stored(status, headers, b"")
+    return Stored(status, headers, replace(answer, json=content).content())
+
+
+def _why(answer: Answer, status: int) -> str:
+    if answer.hang:
+        return "no answer"
+    return "connection closed" if answer.drop else str(status)
+
+
+def _json_answer(status: int, value: Any) -> Stored:
+    return Stored(status, {"content-type": "application/json"}, canonical(value).encode())
+
+
+async def _receive(wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Call | None:
+    """The next complete request; None when the client is gone."""
+    request: h11.Request | None = None
+    body = bytearray()
+    while True:
+        event = wire.next_event()
+        if event is h11.NEED_DATA:
+            if wire.they_are_waiting_for_100_continue:
+                writer.write(wire.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
+                await writer.drain()
+            wire.receive_data(await reader.read(_READ))
+        elif isinstance(event, h11.Request):
+            request = event
+        elif isinstance(event, h11.Data):
+            body += event.data
+        elif isinstance(event, h11.EndOfMessage) and request is not None:
+            return _call(request, bytes(body))
+        else:
+            return None
+
+
+def _call(request: h11.Request, raw: bytes) -> Call:
+    headers: dict[str, str] = {}
+    for name, value in request.headers:
+        lower, text = name.decode("latin-1").lower(), value.decode("latin-1")
+        headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
+    body, value = read_body(raw, headers.get("content-type", "").lower())
+    target = request.target.decode("latin-1")
+    return Call(request.method.decode("latin-1").upper(), target, headers, body, value)
+
+
+async def _send(wire: h11.Connection, writer: asyncio.StreamWriter, answer: Stored, *, head_only: bool = False) -> None:
+    headers = list(answer.headers.items())
+    if answer.status not in (204, 304):
+        headers.append(("content-length", str(len(answer.content))))
+    out = wire.send(h11.Response(status_code=answer.status, headers=headers)) or b""
+    if answer.content and not head_only and answer.status not in (204, 304):
+        out += wire.send(h11.Data(data=answer.content)) or b""
+    writer.write(out + (wire.send(h11.EndOfMessage()) or b""))
+    await writer.drain()
