@@ -3,7 +3,7 @@
 It imports the app, enqueues cases, calls library code for recovery, and forks handlers. It is run by path with the
 app's interpreter, so it is standard library only, for Python 3.8 and later, and knows nothing of jobcheck's package.
 
-Requests and answers are JSON lines on the socket whose descriptor is in JOBCHECK_AGENT_FD:
+Requests and answers are JSON lines on the Unix socket whose path is in JOBCHECK_AGENT:
 
     {"id": 1, "do": "case", "function": "rig.py:new_invoice", "case": {...}}  ->  {"id": 1, "ok": true, ...}
     {"id": 2, "do": "call", "file": "/.../recover.py", "function": "restore", "args": {...}}
@@ -191,8 +191,8 @@ class Agent:
 
 def main():
     sys.path.insert(0, os.getcwd())
-    connection = socket.socket(fileno=int(os.environ["JOBCHECK_AGENT_FD"]))
-    connection.set_inheritable(False)
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.connect(os.environ["JOBCHECK_AGENT"])
     Agent(connection).run()
 
 
