@@ -1,0 +1,122 @@
+"""What a person sees while a run goes on: a bar on a terminal, a line per subject anywhere else."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from jobcheck.events import (
+    Bus,
+    Event,
+    PhaseStarted,
+    PointsFound,
+    ServiceStarted,
+    StrikeDone,
+    SubjectFinished,
+    SubjectStarted,
+    Warned,
+)
+
+from .screen import STYLES, Screen
+from .text import plural, tone
+
+
+class Progress:
+    """Listens to a run's events and shows them. Use it as a context manager around the run.
+
+    On a terminal each subject under way has a bar, and a line when it is over. Without one (CI, a pipe) there are only
+    short lines without control codes: one per service, phase, warning and finished subject. No thread and no timer:
+    it draws when an event comes.
+    """
+
+    def __init__(self, bus: Bus, console: Console) -> None:
+        self._screen = Screen(console)
+        self._bars: Bars | None = None
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._points: dict[tuple[str, str], tuple[int, int]] = {}
+        self._bad: dict[tuple[str, str], int] = {}
+        self._open = True
+        if console.is_terminal and not console.is_dumb_terminal:
+            self._bars = Bars(
+                TextColumn("  {task.description}"),
+                BarColumn(bar_width=20),
+                TextColumn("{task.fields[words]}"),
+                console=console,
+                auto_refresh=False,
+                transient=True,
+            )
+        bus.subscribe(self.show)
+
+    def __enter__(self) -> Progress:
+        if self._bars:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Takes the bars away; later events are passed over."""
+        self._open = False
+        if self._bars:
+            self._bars.stop()
+
+    def show(self, event: Event) -> None:
+        """Shows one event; those it does not know are passed over."""
+        if not self._open:
+            return
+        match event:
+            case ServiceStarted():
+                facts = " ".join(filter(None, [event.kind, event.version]))
+                self._say("note", f"{event.upstream}: {facts}" + (f" ({event.origin})" if event.origin else ""), "dim")
+            case PhaseStarted():
+                self._say("note", event.text, "dim")
+            case Warned():
+                self._say("unsure", event.text, STYLES["unsure"])
+            case SubjectStarted():
+                self._bar(event.name, event.mode, words="recording")
+            case PointsFound():
+                self._points[event.name, event.mode] = (event.points, event.strikes)
+                words = f"{plural(event.points, 'point')}, {plural(event.strikes, 'strike')}"
+                self._bar(event.name, event.mode, total=event.strikes, words=words)
+            case StrikeDone():
+                self._struck(event)
+            case SubjectFinished():
+                self._finished(event)
+            case _:
+                pass
+
+    def _struck(self, event: StrikeDone) -> None:
+        key = (event.name, event.mode)
+        self._bad[key] = self._bad.get(key, 0) + (tone(event.verdict) != "good")
+        words = f"{event.done}/{event.planned}" + (f", {self._bad[key]} bad" if self._bad[key] else "")
+        self._bar(*key, total=event.planned, done=event.done, words=words)
+
+    def _finished(self, event: SubjectFinished) -> None:
+        key = (event.name, event.mode)
+        if self._bars and key in self._tasks:
+            self._bars.remove_task(self._tasks.pop(key))
+        facts = []
+        if key in self._points:
+            points, strikes = self._points[key]
+            facts = [plural(points, "point"), plural(strikes, "strike")]
+        facts += [plural(event.findings, "finding") if event.findings else "no finding", f"{event.seconds:.1f} s"]
+        verdict = event.verdict if event.verdict in ("ok", "unknown") else "broken"
+        self._say(tone(verdict), f"{event.name}, {event.mode} mode: {event.verdict}: {', '.join(facts)}", "")
+
+    def _bar(self, name: str, mode: str, *, total: int | None = None, done: int = 0, words: str = "") -> None:
+        if not self._bars:
+            return
+        key = (name, mode)
+        if key not in self._tasks:
+            # Brackets in a test's name are rich's markup; a bar's description has no way to switch that off.
+            title = self._screen.cut(f"{name}, {mode}", 30).replace("[", "\\[")
+            self._tasks[key] = self._bars.add_task(title, total=None, words=words)
+        self._bars.update(self._tasks[key], total=total, completed=done, words=words)
+        self._bars.refresh()
+
+    def _say(self, symbol: str, text: str, style: str) -> None:
+        head = Text(f"{self._screen.symbol(symbol)} ", STYLES.get(symbol, "dim"))
+        self._screen.hanging(head, text, style)

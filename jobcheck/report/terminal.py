@@ -1,0 +1,200 @@
+"""The report on a terminal: a table, a story for each cause, where the report is, and one line of coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jobcheck.history.report import FindingReport, Report, StoryLine, SubjectReport
+
+from .progress import Progress
+from .screen import STYLES, Screen
+from .stories import Told, causes_by_verdict, shorten, stories
+from .text import (
+    count_words,
+    coverage_line,
+    finding_words,
+    label,
+    plural,
+    title_of,
+    tone,
+    verdict_counts,
+    verified_words,
+)
+
+__all__ = ["Progress", "render", "render_finding"]
+
+STORY_LINES = 20
+"""Lines of a story that a terminal shows; the HTML report has all."""
+COMMANDS = 2
+"""Replay commands of one cause that are written out."""
+
+
+def render(report: Report, console: Console, *, path: Path | None = None) -> None:
+    """Prints the report. `path` is the HTML report's, shown as given."""
+    screen = Screen(console)
+    told = stories(report)
+    if report.subjects:
+        screen.line()
+        console.print(_table(report.subjects, screen))
+    for number, item in enumerate(told, 1):
+        _story(item, screen, f"{number} of {len(told)}")
+    for subject in report.subjects:
+        _remarks(subject, screen)
+    _ending(report, told, screen, path)
+
+
+def render_finding(subject: SubjectReport, finding: FindingReport, console: Console) -> None:
+    """Prints one finding's story, as `replay` and the pytest plugin show it."""
+    _story(Told(subject, finding), Screen(console), "")
+
+
+def _table(subjects: Sequence[SubjectReport], screen: Screen) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("  job", overflow="fold", max_width=30)
+    table.add_column("mode", overflow="fold")
+    table.add_column("points", justify="right", overflow="fold")
+    table.add_column("strikes", justify="right", overflow="fold")
+    table.add_column("outcome", overflow="fold")
+    table.add_column("findings", overflow="fold")
+    for number, subject in enumerate(subjects):
+        again = number > 0 and subjects[number - 1].name == subject.name
+        verdict = subject.verdict if subject.verdict in ("ok", "unknown") else "broken"
+        table.add_row(
+            screen.mark(verdict).append(f" {'' if again else screen.safe(subject.name)}", ""),
+            screen.safe(subject.mode),
+            str(subject.coverage.points),
+            str(subject.coverage.strikes),
+            _outcome(subject, screen),
+            _found(subject, screen),
+        )
+    return table
+
+
+def _outcome(subject: SubjectReport, screen: Screen) -> Text:
+    counts = verdict_counts(subject.strikes)
+    if not counts:
+        return Text("not struck", STYLES["unsure"])
+    parts = [Text(screen.safe(count_words({verdict: n})), STYLES[tone(verdict)]) for verdict, n in counts.items()]
+    return Text(", ").join(parts)
+
+
+def _found(subject: SubjectReport, screen: Screen) -> Text:
+    words = finding_words(subject.findings)
+    text = Text(screen.safe(words), "" if subject.findings else "dim")
+    if subject.expected:
+        text.append(f"\n{screen.safe(subject.expected)}", "dim")
+    return text
+
+
+def _story(told: Told, screen: Screen, number: str) -> None:
+    finding = told.finding
+    style = "yellow" if finding.accepted or finding.layer == "transport" else STYLES["bad"]
+    screen.line()
+    heads = [number, screen.safe(finding.id), screen.safe(finding.layer), screen.safe(finding.verdict)]
+    title = f" {screen.symbol('line')} ".join(filter(None, [*heads, "accepted" if finding.accepted else ""]))
+    screen.line(
+        Text(f"{screen.symbol('line') * 2} {title} ", "dim").append(
+            screen.symbol("line") * max(0, screen.width - len(title) - 4)
+        )
+    )
+    screen.hanging(Text(f"{screen.symbol('bad')} ", style), title_of(finding), style.replace("bold ", "bold "))
+    screen.line()
+    _fields(told, screen)
+    if finding.story:
+        screen.line()
+        _messages(finding.story, screen)
+    screen.line()
+    for name, text in (("why", finding.why), ("mend", finding.advice), ("accepted", finding.accepted)):
+        if text:
+            screen.hanging(_field(name), text)
+    screen.line(Text(f"  {verified_words(finding)}; to run it again:", "dim"))
+    _commands(told, screen)
+
+
+def _commands(told: Told, screen: Screen) -> None:
+    """Each command alone on its line, to be copied; a shell takes the label behind it for a comment."""
+    every = [(told.subject, told.finding), *told.same]
+    for subject, finding in every[:COMMANDS]:
+        note = f"  # {label(subject)}" if told.same else ""
+        screen.whole(Text(screen.safe(finding.replay), "bold").append(screen.safe(note), "dim"))
+    if rest := every[COMMANDS:]:
+        screen.hanging(Text("  "), f"and {', '.join(finding.id for _, finding in rest)}", "dim")
+
+
+def _field(name: str) -> Text:
+    return Text(f"  {name:<9}", "dim")
+
+
+def _fields(told: Told, screen: Screen) -> None:
+    finding = told.finding
+    screen.hanging(_field("job"), label(told.subject) + (f"; {told.same_words}" if told.same else ""))
+    if finding.code:
+        screen.hanging(_field("code"), finding.code, "bold")
+    if finding.where:
+        screen.hanging(_field("struck"), f"{finding.where} ({plural(told.strikes, 'strike')})")
+    if finding.node:
+        screen.hanging(_field("test"), finding.node)
+
+
+def _messages(story: Sequence[StoryLine], screen: Screen) -> None:
+    lanes = min(12, max((len(screen.safe(line.lane)) for line in story if line.kind == "message"), default=0))
+    names = min(14, max((len(screen.safe(line.upstream)) for line in story), default=0))
+    for line in shorten(story, STORY_LINES):
+        if isinstance(line, int):
+            screen.line(Text(f"    {screen.symbol('cut')} {plural(line, 'more message')} in the HTML report", "dim"))
+        elif line.kind == "message":
+            head = f"    {screen.cut(line.lane, lanes):<{lanes}} {screen.symbol('in' if line.way == 'in' else 'out')} "
+            head += f"{screen.cut(line.upstream, names):<{names}}  "
+            text = Text(head, "dim").append(screen.cut(line.text, screen.width - len(head)), "")
+            screen.line(text)
+        else:
+            symbol = screen.symbol(line.kind)
+            style = {"strike": STYLES["bad"], "recovery": "cyan", "delivery": "cyan", "effect": "magenta"}.get(
+                line.kind
+            )
+            who = "" if line.lane in ("jobcheck", "", line.upstream) or line.text.startswith(line.lane) else line.lane
+            screen.hanging(
+                Text(f"  {symbol} ", style or "dim"), f"{who}: {line.text}" if who else line.text, style or ""
+            )
+
+
+def _remarks(subject: SubjectReport, screen: Screen) -> None:
+    if subject.problem or subject.verdict == "unknown":
+        screen.line()
+        head = Text(f"{screen.symbol('unsure')} ", STYLES["unsure"])
+        screen.hanging(head, f"{label(subject)}: {subject.problem or 'no answer'}", STYLES["unsure"])
+        points = {point.id: point for point in subject.points}
+        for strike in subject.strikes:
+            if tone(strike.verdict) == "unsure":
+                point = points.get(strike.point)
+                where = f"{point.upstream} {point.shape}" if point else strike.point
+                said = f" ({'; '.join(strike.effects)})" if strike.effects else ""
+                screen.hanging(Text("  "), f"{strike.verdict}: {strike.fault} {strike.when} {where}{said}")
+    if subject.uncontracted:
+        screen.line()
+        screen.hanging(Text(f"{screen.symbol('note')} "), f"{label(subject)}: effects without a contract. To paste:")
+        contracts = ", ".join(f'exactly_once("{name}")' for name in subject.uncontracted)
+        screen.whole(Text(screen.safe(f"expect=[{contracts}]"), "bold"))
+
+
+def _ending(report: Report, told: Sequence[Told], screen: Screen, path: Path | None) -> None:
+    screen.line()
+    notes = dict.fromkeys(note for subject in report.subjects for note in subject.notes)
+    for note in notes:
+        screen.hanging(Text(f"{screen.symbol('note')} ", "dim"), note, "dim")
+    if notes:
+        screen.line()
+    if path is not None:
+        screen.whole(Text("report  ", "dim").append(screen.safe(str(path)), ""))
+    words = coverage_line(report.subjects, causes_by_verdict(told))
+    verdict = "ok" if report.verdict == "ok" else "unknown" if report.verdict == "unknown" else "broken"
+    head = Text(f"{screen.symbol(tone(verdict))} {verdict:<7} ", STYLES[tone(verdict)])
+    screen.hanging(head, words)
+    facts = [f"seed {report.seed}", f"{report.seconds:.1f} s" if report.seconds else ""]
+    facts.append(f"{plural(report.redacted, 'secret')} redacted" if report.redacted else "")
+    screen.hanging(Text("  "), ", ".join(filter(None, facts)), "dim")
