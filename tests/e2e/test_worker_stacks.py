@@ -8,7 +8,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from jobcheck.aio import wait_for
+from jobcheck.aio import wait_for, wait_until
 from jobcheck.workers import sockets, stacks
 from jobcheck.workers.env import scrubbed
 from jobcheck.workers.spec import ProcessSpec, ReadyLine
@@ -93,12 +93,20 @@ def line_of(code: str) -> int:
 
 
 def check(code: str, tmp_path: Path, name: str) -> None:
+    expected = f"jobs.py:{line_of(code)} {name}"
+
     async def body(worker: Worker, client: int, server: int, stack_file: Path) -> None:
-        for _ in range(3):
-            frame = await stacks.user_frame(
+        async def frame() -> str:
+            return await stacks.user_frame(
                 worker.pids(), client, stack_file, tmp_path / "app", server_port=server, within=5
             )
-            assert frame == f"jobs.py:{line_of(code)} {name}"
+
+        async def there() -> bool:
+            return await frame() == expected
+
+        # The byte may arrive before the sender has gone on to its next line.
+        await wait_until(there, expected, deadline=10)
+        assert [await frame() for _ in range(5)] == [expected] * 5
         assert worker.alive
 
     held(code, tmp_path, body)
