@@ -22,6 +22,7 @@ def _rig(acks: str) -> jobcheck.Rig:
             "ACCOUNTING_URL": "{accounting.base}",
             "SMTP_HOST": "{mail.host}",
             "SMTP_PORT": "{mail.port}",
+            "PDF_FOLDER": "{folder}/pdf",
             "SHOP_ACKS": acks,
         },
     )
