@@ -49,7 +49,7 @@ class Contract:
     def key_of(self, effect: Effect) -> str | None:
         """The raw text that tells this effect from others of its name; None when it lacks the named key."""
         if not self.key:
-            path = effect.fields.get("path", "")
+            path = effect.fields.get("path", "") if "method" in effect.fields else ""
             return f"{path} {effect.body}" if path else effect.body
         if self.key == "body":
             return effect.body

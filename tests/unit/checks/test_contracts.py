@@ -53,6 +53,7 @@ def test_a_key_names_one_part_of_an_effect(key: str, value: str | None) -> None:
         "json": {"order_id": 17, "a": {"b": "x"}, "items": [{"sku": "s1"}, {"sku": "s2"}], "dotted.name": "d"},
         "headers": {"x-id": "h"},
         "path": "/charges?x=1",
+        "method": "POST",
         "subject": "Hello",
         "row": {"col": 3.5},
     }
