@@ -1,0 +1,37 @@
+"""Decoders by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..errors import UsageError
+from .marks import MarkDecoder
+from .opaque import OpaqueDecoder
+from .resp import RespDecoder
+from .unit import Decoder
+
+DECODERS: dict[str, Callable[[], Decoder]] = {
+    "redis": RespDecoder,
+    "marks": MarkDecoder,
+    "opaque": OpaqueDecoder,
+}
+"""A decoder of a new connection, by protocol."""
+
+PROTOCOL_OF = {
+    "redis": "redis",
+    "postgres": "postgres",
+    "rabbitmq": "amqp",
+    "provider": "http",
+    "smtp": "smtp",
+    "marks": "marks",
+    "opaque": "opaque",
+}
+"""The protocol that an upstream of this kind (`services.spec`) speaks."""
+
+
+def decoder_for(protocol: str) -> Decoder:
+    """A decoder for one new connection. Raises UsageError for a protocol that nobody here speaks."""
+    make = DECODERS.get(protocol)
+    if make is None:
+        raise UsageError(f"no decoder for {protocol!r}", hint=f"one of {', '.join(sorted(DECODERS))}")
+    return make()

@@ -1,0 +1,84 @@
+"""Feeds decoders with bytes cut in every way, and brings what they give into a comparable form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from jobcheck.wire.unit import Decoder, Kind, Unit
+
+Turn = tuple[str, bytes]
+"""`client` or `server`, and what it sends."""
+Cut = Callable[[bytes], Iterable[bytes]]
+
+
+def whole(data: bytes) -> Iterable[bytes]:
+    return [data]
+
+
+def single(data: bytes) -> Iterable[bytes]:
+    return [data[index : index + 1] for index in range(len(data))]
+
+
+def cut_at(sizes: list[int]) -> Cut:
+    """Pieces of these sizes, over and over."""
+
+    def cut(data: bytes) -> Iterable[bytes]:
+        pieces = []
+        index = turn = 0
+        while index < len(data):
+            size = max(1, sizes[turn % len(sizes)])
+            pieces.append(data[index : index + size])
+            index += size
+            turn += 1
+        return pieces
+
+    return cut
+
+
+def feed(decoder: Decoder, turns: Iterable[Turn], cut: Cut = whole, *, end: bool = True) -> dict[str, list[Unit]]:
+    """The units of both directions. Asserts that their bytes, joined, are what was sent."""
+    got: dict[str, list[Unit]] = {"client": [], "server": []}
+    sent = {"client": b"", "server": b""}
+    for side, data in turns:
+        sent[side] += data
+        push = decoder.client if side == "client" else decoder.server
+        for piece in cut(data):
+            got[side] += push(piece)
+    if end:
+        got["client"] += decoder.client_end()
+        got["server"] += decoder.server_end()
+        for side, units in got.items():
+            assert b"".join(unit.raw for unit in units) == sent[side]
+    return got
+
+
+def canonical(units: list[Unit]) -> list[Unit]:
+    """PART and OPAQUE units joined to the unit before them, since where those are cut follows the chunks."""
+    out: list[Unit] = []
+    for unit in units:
+        joins = unit.kind is Kind.PART or (unit.kind is Kind.OPAQUE and out and out[-1].kind is Kind.OPAQUE)
+        if joins and out:
+            out[-1] = replace(out[-1], raw=out[-1].raw + unit.raw, last=unit.last)
+        else:
+            # What a note quotes of the bytes depends on how many of them were here.
+            out.append(replace(unit, note=unit.note.partition(", got ")[0]))
+    return out
+
+
+def same_however_cut(make: Callable[[], Decoder], turns: list[Turn], sizes: list[int]) -> dict[str, list[Unit]]:
+    """Asserts that whole, single bytes and pieces of `sizes` give the same units; answers with those of the whole."""
+    first = feed(make(), turns)
+    for cut in (single, cut_at(sizes)):
+        other = feed(make(), turns, cut)
+        for side in first:
+            assert canonical(other[side]) == canonical(first[side])
+    return first
+
+
+def requests(units: dict[str, list[Unit]]) -> list[Unit]:
+    return [unit for unit in units["client"] if unit.kind is Kind.REQUEST]
+
+
+def replies(units: dict[str, list[Unit]]) -> list[Unit]:
+    return [unit for unit in units["server"] if unit.kind is Kind.REPLY]
