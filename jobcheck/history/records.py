@@ -115,6 +115,8 @@ class Point:
     summary: str = ""
     broker: bool = False
     """The point is on the job system's own broker."""
+    role: str = ""
+    """What the message is to the job system: `delivery`, `reserve`, `ack`, `enqueue`, `result`, or empty."""
     ordered: bool = True
     """False: it may come before or after its neighbours, so both its sides are struck."""
 

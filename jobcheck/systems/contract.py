@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ..history.records import Operation
 from ..services.spec import Address
 from ..wire.unit import Unit
 
@@ -53,6 +52,15 @@ class Meaning:
     job: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Where a loss is laid."""
+
+    layer: str
+    """`handler`, `settings` or `transport`."""
+    advice: str = ""
+
+
 class Dialect(Protocol):
     """What the messages on the broker mean. One per worker, pure."""
 
@@ -77,6 +85,11 @@ class System(Protocol):
     broker: str
     """Name of the rig's upstream that is the broker."""
 
+    @property
+    def interpreter(self) -> str:
+        """The Python of the app's environment."""
+        ...
+
     def launch(self, name: str, *, safe: bool) -> Launch:
         """How a worker of this name is started; `safe` overrides the user's settings by at-least-once ones."""
         ...
@@ -97,11 +110,13 @@ class System(Protocol):
         """How the system filed the jobs: empty, or `failed: ...`."""
         ...
 
-    def ended(self, line: str, jobs: Sequence[str]) -> str:
-        """Reads one line of a worker's output: `succeeded`, `failed: ...`, `retrying` or empty."""
+    def ended(self, line: str) -> tuple[str, str] | None:
+        """Reads one line of a worker's output: a job's id and `succeeded`, `failed: ...` or `retrying`."""
         ...
 
-    def mend_loss(self, before: Operation | None, settings: Settings) -> str:
-        """For a job that was lost when its worker died before this message of the broker (None: elsewhere): the
-        settings that would have saved it, or empty when no setting of this system would."""
+    def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
+        """For a job that was lost and not handed out again: whose fault it is.
+
+        `passed` are the roles of the points that were through when the worker died, `coming` is that of the next.
+        """
         ...

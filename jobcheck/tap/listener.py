@@ -110,6 +110,7 @@ class Listener:
         elif sight.role == "delivery":
             self.slot.job = sight.job
             self.slot.deliveries += 1
+            self.slot.taken[sight.job] = None
         return sight
 
     def ask(self, link: Link, way: str, unit: Unit) -> bool:
@@ -131,6 +132,8 @@ class Slot:
         self.job = ""
         """The job that was delivered last."""
         self.deliveries = 0
+        self.taken: dict[str, None] = {}
+        """Jobs that were delivered since the trial began."""
 
     async def tap(
         self, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None = None

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError
-from ...history.records import Operation
 from ...services.clients import redis_client
 from ...services.spec import Address
-from ..contract import AgentCall, Dialect, Launch, Settings
+from ..contract import AgentCall, Blame, Dialect, Launch, Settings
 from .redis_dialect import RedisDialect
 
 RECOVER = str(Path(__file__).parent / "recover.py")
@@ -21,6 +20,10 @@ SAFE = ("task_acks_late=yes", "task_reject_on_worker_lost=yes", "worker_prefetch
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 ENDED = re.compile(
     r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|retry|Retry|received|rejected|ignored)"
+)
+TRANSPORT_ADVICE = (
+    "no setting of Celery on Redis closes this gap: kombu takes a message out of its queue before it writes it to "
+    "`unacked`; use RabbitMQ, or reconcile: enqueue again what has no effect after a while"
 )
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
@@ -108,21 +111,19 @@ class Celery:
         """Celery files nothing without a result backend: what failed is told by the worker's log alone."""
         return ""
 
-    def ended(self, line: str, jobs: Sequence[str]) -> str:
+    def ended(self, line: str) -> tuple[str, str] | None:
         found = ENDED.search(line)
-        if not found or (jobs and found["job"] not in jobs):
-            return ""
+        if not found:
+            return None
         how = found["how"].lower()
-        if how == "succeeded":
-            return "succeeded"
-        if how == "retry":
-            return "retrying"
         if how in ("raised", "rejected", "ignored"):
-            return "failed: " + line[found.end() :].strip(" :")[:200]
-        return ""
+            how = f"failed: {how} " + line[found.end() :].strip(" :")[:200]
+        return found["job"], "retrying" if how == "retry" else how
 
-    def mend_loss(self, before: Operation | None, settings: Settings) -> str:
+    def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         """On Redis a job is out of the queue and nowhere else from the BRPOP reply until the reservation is written."""
-        if before is not None and before.role in ("delivery", "reserve"):
-            return ""
-        return settings.mend
+        if "reserve" not in passed:
+            return Blame("transport", TRANSPORT_ADVICE)
+        if settings.guarantee == "at-most-once":
+            return Blame("settings", settings.mend)
+        return Blame("handler") if "ack" in passed else Blame("transport", TRANSPORT_ADVICE)

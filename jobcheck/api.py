@@ -1,0 +1,59 @@
+"""The public names of jobcheck, for rigs and tests. `import jobcheck` loads them lazily."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from .checks.contracts import Contract, at_least_once, at_most_once, exactly_once
+from .errors import JobcheckError, UsageError
+from .marks import mark
+from .runner.rig import Files, Rig, Rows, load_rig
+from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
+from .systems.celery.adapter import Celery
+
+__all__ = [
+    "Case",
+    "Contract",
+    "JobcheckError",
+    "Rig",
+    "UsageError",
+    "at_least_once",
+    "at_most_once",
+    "celery",
+    "exactly_once",
+    "files",
+    "load_rig",
+    "mark",
+    "postgres",
+    "provider",
+    "rabbitmq",
+    "redis",
+    "rows",
+    "smtp",
+]
+
+celery = Celery
+redis = Redis
+postgres = Postgres
+rabbitmq = RabbitMQ
+provider = Provider
+smtp = Smtp
+rows = Rows
+files = Files
+
+
+class Case(Protocol):
+    """What an enqueue function gets: one instance of the work under test."""
+
+    id: str
+    number: int
+    """Unique within a run, and larger than small numbers that occur by chance."""
+
+    def owns(self, **ids: Any) -> None:
+        """Effects in which one of these ids occurs belong to this case."""
+        ...
+
+    @property
+    def fake(self) -> Any:
+        """A Faker with a seed of this case's own (needs the package faker in the app's environment)."""
+        ...

@@ -1,0 +1,87 @@
+"""What to tell a person about a cause: why it matters and what would mend it. Pure text from evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..history.records import Effect, Point, Verdict
+from .causes import SETTINGS, TRANSPORT, Cause
+from .points import name
+from .search import place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the clean run and the struck run say about a cause."""
+
+    effects: Sequence[Effect]
+    """Those of the struck run."""
+    honours_keys: bool = False
+    """The receiver recognises repeated calls by a key."""
+
+
+def why(cause: Cause) -> str:
+    """One sentence: what it costs."""
+    effect = " and ".join(cause.effects) or "the job"
+    match cause.verdict:
+        case Verdict.DUPLICATED:
+            return f"a crash or a deploy in this gap repeats {effect}: the queue runs the job again"
+        case Verdict.LOST if cause.layer == TRANSPORT:
+            return "a worker that dies in this gap takes the job with it; no log line and no record says so"
+        case Verdict.LOST if cause.layer == SETTINGS:
+            return "a worker that dies in this gap takes the job with it: it was acknowledged before it was done"
+        case Verdict.LOST:
+            return f"a crash in this gap loses {effect} for good: the second run takes the work for done"
+        case Verdict.MISFILED:
+            return "the job did its work and is filed as failed: whoever replays it does the work twice"
+        case Verdict.HUNG | Verdict.ENDLESS:
+            return "the job never ends after a crash in this gap"
+        case _:
+            return f"{effect} is not what the clean run showed"
+
+
+def advice(cause: Cause, points: Sequence[Point], evidence: Evidence) -> str:
+    """One or two sentences: what would mend it, for the handler layer."""
+    match cause.verdict:
+        case Verdict.DUPLICATED | Verdict.PARTIAL:
+            return _against_duplicates(cause, evidence)
+        case Verdict.LOST:
+            return _against_loss(cause, points)
+        case Verdict.MISFILED:
+            return "let the job succeed when its work is already done: check the marker first and return"
+        case _:
+            return "make the second run able to go on from wherever the first one stopped"
+
+
+def _against_duplicates(cause: Cause, evidence: Evidence) -> str:
+    effect = cause.effects[0] if cause.effects else ""
+    mine = [item for item in evidence.effects if item.name == effect]
+    keys = {item.key for item in mine}
+    if evidence.honours_keys and not any(keys):
+        return (
+            "send an idempotency key made from the business event with the call (`charge:{invoice_id}`, never from the "
+            "attempt or the clock): the provider then answers a repeated call without doing it again"
+        )
+    if len(keys - {""}) > 1:
+        return (
+            f"the key differs between the attempts ({', '.join(sorted(keys - {''})[:2])}): make it from the business "
+            "event alone"
+        )
+    if any(item.name.startswith("rows") for item in mine):
+        return "give the row a unique key from the business event and insert with ON CONFLICT DO NOTHING"
+    return (
+        "the receiver offers no key: record the intent in the database first, and let a reconciler ask the receiver "
+        "what it has done before it is done again; where a second one is harmless, say at_least_once"
+    )
+
+
+def _against_loss(cause: Cause, points: Sequence[Point]) -> str:
+    passed = {at for outcome in cause.outcomes for at in range(place_of(outcome.strike, points))}
+    commits = [point for at, point in enumerate(points) if at in passed and point.shape.startswith("postgres")]
+    if commits:
+        return (
+            f"{name(commits[-1])} says that the work is done before it is: write the marker after the effect (with a "
+            "key on the call), or write the effect to an outbox in the same transaction and let a relay carry it out"
+        )
+    return "acknowledge the job only when its effects are done (late ack), or write them to an outbox first"

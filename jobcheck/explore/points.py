@@ -1,0 +1,135 @@
+"""Points: where a job changes state, learnt from a recording.
+
+A request is a point when the server's own answer says that it changed state, or when nobody can tell. A delivery is a
+point as well. Noise, polls, handshakes and pure reads are none, and what is written inside a transaction folds into
+its commit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ..history.ids import short_id
+from ..history.records import Operation, Point
+
+COUNTED = ("request", "opaque")
+CHANGES = ("yes", "maybe")
+NO_POINT = ("noise", "poll")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One recording as points, with the connection that each came on."""
+
+    points: tuple[Point, ...]
+    links: tuple[int, ...]
+
+    def sequences(self) -> Counter[tuple[tuple[str, str, int], ...]]:
+        """The points of each connection in order, connections without their numbers."""
+        by_link: dict[int, list[tuple[str, str, int]]] = {}
+        for point, link in zip(self.points, self.links, strict=True):
+            by_link.setdefault(link, []).append(address(point))
+        return Counter(tuple(sequence) for sequence in by_link.values())
+
+
+def address(point: Point) -> tuple[str, str, int]:
+    """What names a point within its job."""
+    return point.upstream, point.shape, point.nth
+
+
+def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "") -> Recorded:
+    """The points of one job in the order of sight.
+
+    `broker` names the upstream that is the job system's own. With `job`, only what belongs to that job counts; with
+    `worker`, only what that worker sent.
+    """
+    answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
+    seen: Counter[tuple[str, str, str]] = Counter()
+    points: list[Point] = []
+    links: list[int] = []
+    for op in operations:
+        if (job and op.job != job) or (worker and op.worker != worker):
+            continue
+        side = _side(op)
+        if not side:
+            continue
+        seen[op.upstream, op.shape, side] += 1
+        answer = answers.get((op.link, op.number)) if side == "request" and op.number else None
+        if side == "request" and not _changed(op, answer):
+            continue
+        nth = seen[op.upstream, op.shape, side]
+        points.append(
+            Point(
+                id=short_id(op.upstream, op.shape, nth, side),
+                upstream=op.upstream,
+                shape=op.shape,
+                nth=nth,
+                side=side,
+                code=op.code,
+                summary=(answer.summary if answer is not None and answer.summary else op.summary),
+                broker=op.upstream == broker,
+                role=op.role,
+            )
+        )
+        links.append(op.link)
+    return Recorded(tuple(points), tuple(links))
+
+
+def _side(op: Operation) -> str:
+    if op.role == "delivery" and op.way == "in":
+        return "delivery"
+    if op.way == "out" and op.kind in COUNTED and op.role != "noise":
+        return "request"
+    return ""
+
+
+def _changed(op: Operation, answer: Operation | None) -> bool:
+    if op.role in NO_POINT:
+        return False
+    truth = answer.change if answer is not None else op.change
+    return truth in CHANGES
+
+
+def difference(first: Recorded, second: Recorded) -> str:
+    """Empty when two recordings agree as a partial order, else a sentence with the differing messages."""
+    if first.sequences() == second.sequences():
+        return ""
+    one, two = Counter(map(address, first.points)), Counter(map(address, second.points))
+    parts = []
+    if only := one - two:
+        parts.append("only in the first: " + _listed(only))
+    if only := two - one:
+        parts.append("only in the second: " + _listed(only))
+    if not parts:
+        parts.append("the same messages in another order on a connection: " + _listed(one))
+    return "two clean runs of this job differ; " + "; ".join(parts)
+
+
+def _listed(points: Iterable[tuple[str, str, int]]) -> str:
+    return ", ".join(f"{upstream} {_bare(shape)}" + (f" #{nth}" if nth > 1 else "") for upstream, shape, nth in points)
+
+
+def _bare(shape: str) -> str:
+    return shape.split(" ", 1)[-1]
+
+
+def merged(first: Recorded, second: Recorded) -> tuple[Point, ...]:
+    """The points of two recordings that agree; a point that came at another place in the second is unordered."""
+    order = {address(point): place for place, point in enumerate(second.points)}
+    out = []
+    for place, point in enumerate(first.points):
+        moved = any(
+            (place < other) != (order[address(point)] < order[address(rival)])
+            for other, rival in enumerate(first.points)
+            if other != place
+        )
+        out.append(replace(point, ordered=False) if moved else point)
+    return tuple(out)
+
+
+def name(point: Point) -> str:
+    """How a person reads a point: `payments POST /charges`, `db COMMIT #2`, `broker delivery`."""
+    bare = "delivery" if point.side == "delivery" else _bare(point.shape)
+    return f"{point.upstream} {bare}" + (f" #{point.nth}" if point.nth > 1 else "")

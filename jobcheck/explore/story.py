@@ -1,0 +1,86 @@
+"""The story of a trial: its messages, the strike, the recovery and the effects, in the order of time. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..history.records import Effect, Operation, TrialRecord
+from ..history.report import StoryLine
+
+QUIET_SHAPES = ("postgres BEGIN", "postgres SET", "postgres ROLLBACK", "postgres SHOW", "postgres DISCARD")
+SAYS = {
+    "delivery": "the broker hands the job out",
+    "reserve": "reserves the job (it can be redelivered from here on)",
+    "ack": "acknowledges the job",
+    "enqueue": "enqueues a job",
+}
+
+
+def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
+    """Lines for a person; `strike`, `recovery` and `effect` lines stand where they happened."""
+    lines: list[StoryLine] = []
+    struck = False
+    told = False
+    for op in trial.operations:
+        if (struck and not told and op.fate != "struck" and op.way == "out") or (struck and not told and op.role):
+            lines.extend(_recovery(trial, op))
+            told = True
+        if not _shown(op):
+            continue
+        lines.append(_line(op))
+        if op.fate == "struck":
+            lines.append(_strike(trial, op))
+            struck = True
+    if struck and not told:
+        lines.extend(_recovery(trial, None))
+    if struck and not trial.deliveries_after and trial.strike is not None:
+        end = lines[-1].at if lines else 0.0
+        lines.append(StoryLine("jobcheck", "the job was not handed out again", kind="note", at=end))
+    return tuple(_with_effects(lines, trial.effects))
+
+
+def _shown(op: Operation) -> bool:
+    if op.fate == "struck":
+        return True
+    if op.way == "in":
+        return op.role == "delivery" or (op.kind == "reply" and op.failed)
+    return op.kind in ("request", "opaque") and op.shape not in QUIET_SHAPES and op.role != "result"
+
+
+def _line(op: Operation) -> StoryLine:
+    text = op.summary or op.shape
+    if op.role in SAYS:
+        text = SAYS[op.role]
+    return StoryLine(
+        op.worker, text, op.upstream, "delivery" if op.role == "delivery" else "message", op.way, op.at, op.code
+    )
+
+
+def _strike(trial: TrialRecord, op: Operation) -> StoryLine:
+    assert trial.strike is not None
+    if trial.strike.when == "after":
+        where = "after it was carried out, before the worker heard of it"
+    elif op.way == "in":
+        where = "before the worker got it"
+    else:
+        where = "before it arrived"
+    fault = {"kill": "SIGKILL to the whole worker"}.get(trial.strike.fault, trial.strike.fault)
+    return StoryLine("jobcheck", f"{fault}, {where}", op.upstream, "strike", op.way, op.at)
+
+
+def _recovery(trial: TrialRecord, op: Operation | None) -> list[StoryLine]:
+    at = op.at if op is not None else trial.seconds
+    lines = [StoryLine("jobcheck", note, kind="recovery", at=at) for note in trial.notes]
+    who = f"{op.worker} takes over" if op is not None and op.worker not in ("handler", "producer") else "runs it again"
+    return [*lines, StoryLine("jobcheck", who if op is not None else "a new worker is there", kind="recovery", at=at)]
+
+
+def _with_effects(lines: list[StoryLine], effects: Sequence[Effect]) -> list[StoryLine]:
+    """Puts each effect after the messages that were seen before it."""
+    out = list(lines)
+    for effect in effects:
+        text = f"{effect.name} {effect.body}"[:160] if effect.applied else f"no new effect: {effect.name} {effect.note}"
+        upstream = effect.name.split(" ", 1)[0]
+        place = next((at for at, line in enumerate(out) if line.at > effect.at), len(out))
+        out.insert(place, StoryLine(upstream, text, upstream, "effect", "", effect.at))
+    return out

@@ -1,0 +1,157 @@
+"""The harness's side of the agent: a child in the app's environment that answers requests."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..aio import Tasks, within
+from ..errors import CaseError, WorkerError
+from ..workers.spec import ProcessSpec, ReadyNow
+from ..workers.supervisor import Supervisor, Worker
+
+AGENT = Path(__file__).parent.parent / "workers" / "inside" / "agent.py"
+_sockets = itertools.count(1)
+
+
+class Exit:
+    """How a forked handler ended."""
+
+    def __init__(self, status: int, error: Mapping[str, Any] | None) -> None:
+        self.status = status
+        self.error = error
+
+    @property
+    def text(self) -> str:
+        """Empty after a success, else the exception or the signal."""
+        if self.error:
+            return f"{self.error.get('error')}: {self.error.get('message')}"
+        return "" if self.status == 0 else f"ended with status {self.status}"
+
+
+class Agent:
+    """One agent process. `request` raises CaseError with the app's own message when the app raised."""
+
+    def __init__(self, worker: Worker, server: asyncio.Server) -> None:
+        self.worker = worker
+        self._server = server
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._exits: dict[int, asyncio.Future[Exit]] = {}
+        self._writer: asyncio.StreamWriter | None = None
+        self._ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._tasks = Tasks()
+
+    @classmethod
+    async def start(
+        cls,
+        supervisor: Supervisor,
+        *,
+        name: str,
+        python: str,
+        cwd: Path,
+        env: Mapping[str, str],
+        folder: Path,
+        ready_within: float = 30.0,
+    ) -> Agent:
+        """Boots an agent and waits until it has connected."""
+        path = folder / f"a{next(_sockets)}"
+        box: list[Agent] = []
+        early: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            if box:
+                box[0]._connected(reader, writer)
+            else:
+                early.append((reader, writer))
+
+        server = await asyncio.start_unix_server(accept, str(path), limit=64 * 1024 * 1024)
+        spec = ProcessSpec(
+            name=name,
+            argv=(python, str(AGENT)),
+            env={**env, "JOBCHECK_AGENT": str(path)},
+            cwd=cwd,
+            ready=ReadyNow(),
+        )
+        agent = cls(await supervisor.start(spec), server)
+        box.append(agent)
+        for pair in early:
+            agent._connected(*pair)
+        agent.worker.on_exit(lambda *_: agent._gone())
+        try:
+            await within(asyncio.shield(agent._ready), ready_within, f"{name} to start")
+        except BaseException:
+            await agent.close()
+            raise
+        return agent
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self._tasks.start(f"{self.worker.name} reader", self._read(reader))
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        while line := await reader.readline():
+            message = json.loads(line)
+            event = message.get("event")
+            if event == "ready" and not self._ready.done():
+                self._ready.set_result(message)
+            elif event == "exit":
+                self._exit(message["pid"]).set_result(Exit(message["status"], message["error"]))
+            elif (waiter := self._waiting.pop(message.get("id", 0), None)) is not None and not waiter.done():
+                waiter.set_result(message)
+        self._gone()
+
+    def _exit(self, pid: int) -> asyncio.Future[Exit]:
+        return self._exits.setdefault(pid, asyncio.get_running_loop().create_future())
+
+    def _gone(self) -> None:
+        """The process ended by itself: nobody waits for ever."""
+        tail = "\n    ".join(self.worker.output.tail(8))
+        error = WorkerError(f"{self.worker.name} ended by itself; its last lines:\n    {tail}")
+        waiters: list[asyncio.Future[Any]] = [self._ready, *self._waiting.values(), *self._exits.values()]
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_exception(error)
+                waiter.exception()
+
+    async def request(self, do: str, *, seconds: float = 30.0, **values: Any) -> dict[str, Any]:
+        """Sends one request and gives its answer; `seconds` bounds the wait."""
+        if self._writer is None or not self.worker.alive:
+            self._gone()
+            raise WorkerError(f"{self.worker.name} is not running", hint=f"its log is {self.worker.name}.log")
+        number = next(self._ids)
+        waiter: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = waiter
+        self._writer.write(json.dumps({"id": number, "do": do, **values}).encode() + b"\n")
+        answer = await within(waiter, seconds, f"{self.worker.name} to answer {do} {values.get('function', '')}")
+        if not answer["ok"]:
+            where = "".join(f"\n    {line}" for line in answer.get("where", ()))
+            raise CaseError(f"{values.get('function', do)} raised {answer['error']}: {answer['message']}{where}")
+        return answer
+
+    async def call(self, file: str, function: str, **args: Any) -> Any:
+        """Runs library code in the child."""
+        return (await self.request("call", file=file, function=function, args=args))["value"]
+
+    async def fork(self, function: str, args: list[Any], kwargs: Mapping[str, Any]) -> int:
+        """Forks a child that runs the function, and gives its pid at once."""
+        answer = await self.request("fork", function=function, args=args, kwargs=dict(kwargs))
+        return int(answer["pid"])
+
+    def exit_of(self, pid: int) -> asyncio.Future[Exit]:
+        """How a forked child ended, once it did."""
+        return self._exit(pid)
+
+    def forget(self, pid: int) -> None:
+        self._exits.pop(pid, None)
+
+    async def close(self) -> None:
+        await self.worker.kill_tree()
+        await self._tasks.close()
+        if self._writer is not None:
+            self._writer.close()
+        self._server.close()

@@ -1,0 +1,326 @@
+"""Exploring one job in one mode: record, compare, strike every point, judge, verify, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..checks.clean import Clean, clean_of, lines_to_paste, uncontracted, unmatched
+from ..checks.contracts import Contract
+from ..checks.judge import Judgement, judge
+from ..checks.keys import check_keys
+from ..clock import Clock
+from ..errors import UsageError
+from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
+from ..explore import points as pointing
+from ..explore.advice import Evidence, advice, why
+from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes, gap
+from ..explore.search import kills, ordered, place_of
+from ..explore.story import story
+from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
+from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
+from ..services.spec import Provider
+from .queue import QueueMode
+from .trial import Mode
+
+VERIFY = 3
+"""How often a finding is run in all before it is reported."""
+
+
+@dataclass(slots=True)
+class Options:
+    """How far an exploration goes."""
+
+    contracts: Sequence[Contract] = ()
+    first: frozenset[str] = frozenset()
+    """Strike ids that failed last time: they are tried first."""
+    only: str = ""
+    """A strike id: nothing else is struck (replay)."""
+    max_points: int = 0
+    verify: int = VERIFY
+    replay: Callable[[str], str] = lambda finding: f"jobcheck replay {finding}"
+
+
+@dataclass(slots=True)
+class Exploration:
+    """One job in one mode. `run` gives its report; trials go to `keep` as they end."""
+
+    mode: Mode
+    options: Options
+    bus: Bus
+    clock: Clock
+    keep: Callable[[TrialRecord], None]
+    trials: dict[str, TrialRecord] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
+    clean: Clean | None = None
+
+    @property
+    def subject(self) -> str:
+        return self.mode.key
+
+    @property
+    def system(self) -> str:
+        return self.mode.system.name if isinstance(self.mode, QueueMode) else "handler"
+
+    async def run(self) -> SubjectReport:
+        """Raises UsageError when a contract names an effect that the clean run never showed, or there is none."""
+        self.bus.emit(SubjectStarted(self.mode.subject, self.mode.name))
+        started = self.clock.now()
+        await self.mode.open()
+        try:
+            report = await self._explore()
+        finally:
+            await self.mode.close()
+        report = replace(report, seconds=round(self.clock.now() - started, 3))
+        self.bus.emit(SubjectFinished(report.name, report.mode, report.verdict, len(report.findings), report.seconds))
+        return report
+
+    async def _explore(self) -> SubjectReport:
+        await self._trial("warm-up")
+        first, second = await self._trial("recording"), await self._trial("recording")
+        if problem := self._unusable(first, second):
+            return self._report([], [], problem=problem)
+        self.points = self._points(first, second)
+        self.mode.points = self.points
+        self.clean = clean_of([first, second])
+        self._check_contracts(self.clean)
+        planned = self._planned()
+        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned)))
+        outcomes = []
+        for strike in planned:
+            outcome = await self._strike(strike)
+            outcomes.append(outcome)
+            self.bus.emit(
+                StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(outcomes), len(planned))
+            )
+        found = []
+        for cause in causes(outcomes, self.points):
+            found.append(self._finding(cause, await self._verify(cause), first))
+        return self._report(outcomes, found)
+
+    # Recording
+
+    def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
+        if isinstance(self.mode, QueueMode):
+            broker = self.mode.system.broker
+            return pointing.recorded(trial.operations, broker=broker, job=trial.case.jobs[0])
+        return pointing.recorded(trial.operations, worker="handler")
+
+    def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
+        for trial in (first, second):
+            if trial.problems:
+                return "; ".join(trial.problems)
+            if not trial.settled:
+                return f"the clean run did not end: {trial.unsettled}"
+        if difference := pointing.difference(self._recorded(first), self._recorded(second)):
+            return difference
+        return "" if self._recorded(first).points else "the clean run changed nothing that a tap can see"
+
+    def _points(self, first: TrialRecord, second: TrialRecord) -> tuple[Point, ...]:
+        """Where the stack could be taken in one of the two recordings only, that one's line is used."""
+        codes = {point.id: point.code for point in self._recorded(second).points}
+        merged = pointing.merged(self._recorded(first), self._recorded(second))
+        return tuple(replace(point, code=point.code or codes.get(point.id, "")) for point in merged)
+
+    def _check_contracts(self, clean: Clean) -> None:
+        kinds = {name: spec.kind for name, spec in self.mode.lane.rig.upstreams.items()}
+        paste = "\n    ".join(lines_to_paste(clean, kinds))
+        if not self.options.contracts:
+            raise UsageError(
+                f"no contract says how often the effects of {self.mode.subject} may happen",
+                hint=f"the clean run showed these effects; paste what you mean:\n    {paste}",
+            )
+        if missing := unmatched(self.options.contracts, clean):
+            raise UsageError("; ".join(missing), hint=f"the clean run showed:\n    {paste}")
+
+    def _planned(self) -> list[Strike]:
+        strikes = ordered(kills(self.subject, self.points), self.points, self.options.first)
+        if self.options.only:
+            chosen = [strike for strike in strikes if strike.id == self.options.only]
+            if not chosen:
+                raise UsageError(f"the job has no strike {self.options.only} any more: its points have changed")
+            return chosen
+        return strikes[: self.options.max_points] if self.options.max_points else strikes
+
+    # Striking
+
+    async def _trial(self, purpose: str, strike: Strike | None = None) -> TrialRecord:
+        point = next((point for point in self.points if strike is not None and point.id == strike.point), None)
+        trial = await self.mode.run(purpose, strike, point)
+        self.trials[trial.id] = trial
+        self.keep(trial)
+        return trial
+
+    async def _strike(self, strike: Strike, purpose: str = "strike") -> Outcome:
+        """One strike; a run that took another way is tried once more before it is reported."""
+        trial = await self._trial(purpose, strike)
+        if trial.diverged or not trial.fired:
+            trial = await self._trial(purpose, strike)
+        assert self.clean is not None
+        judgement = judge(trial, self.clean, self.options.contracts)
+        return Outcome(
+            strike=strike,
+            verdict=judgement.verdict,
+            broken=judgement.broken,
+            layer=self._layer(strike, judgement, trial),
+            trial=trial.id,
+            seconds=trial.seconds,
+            redelivered=trial.deliveries_after > 0,
+            fired=trial.fired,
+            notes=judgement.notes,
+        )
+
+    def _layer(self, strike: Strike, judgement: Judgement, trial: TrialRecord) -> str:
+        if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
+            return ""
+        lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
+        if not isinstance(self.mode, QueueMode) or trial.deliveries_after or not lost:
+            return HANDLER
+        return self._blame(strike)[0]
+
+    def _blame(self, strike: Strike) -> tuple[str, str]:
+        assert isinstance(self.mode, QueueMode)
+        place = place_of(strike, self.points)
+        passed = [point.role for point in self.points[:place]]
+        coming = self.points[place].role if place < len(self.points) else ""
+        blame = self.mode.system.blame_loss(passed, coming, self.mode.settings)
+        return blame.layer, blame.advice
+
+    # Findings
+
+    async def _verify(self, cause: Cause) -> dict[str, int]:
+        """Runs the first strike of a cause again: a finding is verified or flaky, and says so."""
+        again, reproduced = cause.outcomes[0], 1
+        for _ in range(self.options.verify - 1):
+            outcome = await self._strike(again.strike, "verify")
+            reproduced += outcome.verdict is again.verdict
+        return {"reproduced": reproduced, "of": self.options.verify}
+
+    def _finding(self, cause: Cause, verified: dict[str, int], recording: TrialRecord) -> FindingReport:
+        strike = cause.outcomes[0].strike
+        trial = self.trials[cause.outcomes[0].trial]
+        effect = cause.effects[0] if cause.effects else ""
+        number = cause.id(self.subject)
+        text = advice(cause, self.points, Evidence(trial.effects, self._honours_keys(effect)))
+        if cause.layer != HANDLER:
+            text = self._blame(strike)[1] or text
+        place = place_of(strike, self.points)
+        guilty = self.points[min(max(place - 1, 0), len(self.points) - 1)]
+        return FindingReport(
+            id=number,
+            layer=cause.layer,
+            effect=effect,
+            verdict=str(cause.verdict),
+            strikes=tuple(outcome.strike.id for outcome in cause.outcomes),
+            title=self._title(cause),
+            code="" if cause.layer == TRANSPORT else self._code(cause, guilty),
+            where=gap(strike, self.points),
+            verified=verified,
+            why=why(cause),
+            advice=text,
+            replay=self.options.replay(number),
+            clean=story(recording),
+            story=story(trial),
+        )
+
+    def _code(self, cause: Cause, guilty: Point) -> str:
+        """The line that caused the effect, else the last one that was reached before the worker died."""
+        name = cause.effects[0] if cause.effects else ""
+        for point in self.points:
+            if point.code and name and pointing.name(point).startswith(name):
+                return point.code
+        return guilty.code
+
+    def _honours_keys(self, effect: str) -> bool:
+        spec = self.mode.lane.rig.upstreams.get(effect.split(" ", 1)[0])
+        return isinstance(spec, Provider) and bool(spec.idempotency)
+
+    def _title(self, cause: Cause) -> str:
+        what = " and ".join(cause.effects) or "the job"
+        where = gap(cause.outcomes[0].strike, self.points)
+        many = f" (and {len(cause.outcomes) - 1} more)" if len(cause.outcomes) > 1 else ""
+        if cause.layer != HANDLER:
+            return f"the job is lost when the worker dies {where}{many}"
+        verb = {Verdict.DUPLICATED: "happens again", Verdict.LOST: "is lost"}.get(cause.verdict, str(cause.verdict))
+        return f"{what} {verb} when the worker dies {where}{many}"
+
+    # The report
+
+    def _report(
+        self, outcomes: Sequence[Outcome], findings: Sequence[FindingReport], problem: str = ""
+    ) -> SubjectReport:
+        verdict = "unknown" if problem or any(outcome.verdict in NEVER_PASS for outcome in outcomes) else "ok"
+        if any(finding.layer != TRANSPORT for finding in findings):
+            verdict = "broken"
+        guarantee, notes = self._promises(outcomes)
+        spoilt = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
+        every = kills(self.subject, self.points)
+        capped = f"capped at {len(outcomes)} of {len(every)}" if len(outcomes) < len(every) else ""
+        return SubjectReport(
+            name=self.mode.subject,
+            system=self.system,
+            mode=self.mode.name,
+            guarantee=guarantee,
+            contracts=tuple(contract.text for contract in self.options.contracts),
+            points=tuple(_point(point) for point in self.points),
+            strikes=tuple(_strike(outcome) for outcome in outcomes),
+            findings=tuple(findings),
+            coverage=Coverage(
+                len(self.points), len(outcomes), sum(outcome.fired for outcome in outcomes), not capped, capped
+            ),
+            effects=self.clean.counts() if self.clean else {},
+            uncontracted=tuple(uncontracted(self.clean, self.options.contracts)) if self.clean else (),
+            notes=tuple(notes),
+            verdict=verdict,
+            problem=problem or "; ".join(dict.fromkeys(spoilt)),
+        )
+
+    def _promises(self, outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
+        notes = list(self.mode.lane.trace.notes)
+        rig = self.mode.lane.rig
+        honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
+        notes += [trouble.sentence for trouble in check_keys(list(self.trials.values()), honours)]
+        if not isinstance(self.mode, QueueMode):
+            return "at-least-once", notes
+        settings = self.mode.settings
+        notes.append(f"Celery {settings.version}: {settings.says}")
+        if outcomes and not any(outcome.redelivered for outcome in outcomes):
+            notes.append(
+                "the job was never run again under these settings, so its handler was not exercised for re-runs; "
+                "--assume at-least-once runs it with safe settings"
+            )
+        if settings.lease:
+            notes.append(
+                f"leases were rewound; the user's own of {settings.lease:g} s was left as it is (its length is not proven)"
+            )
+        return settings.guarantee, notes
+
+
+def _point(point: Point) -> PointReport:
+    return PointReport(
+        point.id,
+        point.upstream,
+        point.shape,
+        point.nth,
+        point.code,
+        point.summary,
+        point.broker,
+        point.side,
+        point.ordered,
+    )
+
+
+def _strike(outcome: Outcome) -> StrikeReport:
+    return StrikeReport(
+        id=outcome.strike.id,
+        point=outcome.strike.point,
+        fault=outcome.strike.fault,
+        when=outcome.strike.when,
+        fired=outcome.fired,
+        verdict=str(outcome.verdict),
+        seconds=outcome.seconds,
+        trial=outcome.trial,
+        effects=tuple(item.phrase for item in outcome.broken),
+        layer=outcome.layer,
+        redelivered=outcome.redelivered,
+    )

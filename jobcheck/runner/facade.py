@@ -1,0 +1,262 @@
+"""What the faces call: explore jobs of a rig, and get a report in a run folder."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from .. import __version__
+from ..aio import Tasks
+from ..checks.contracts import Contract
+from ..clock import REAL, iso
+from ..errors import Aborted, JobcheckError
+from ..events import Bus, ServiceStarted
+from ..history.report import FindingReport, Report, SubjectReport
+from ..store.failures import Failure, Failures
+from ..store.folder import RunFolder
+from ..store.journal import Journal
+from .explore import VERIFY, Exploration, Options
+from .handler import HandlerMode
+from .lane import Lane
+from .queue import QueueMode
+from .rig import Rig
+from .stage import Stage
+from .trial import Mode
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job to explore in one mode."""
+
+    subject: str
+    mode: str
+    """`handler` or `queue`."""
+    function: str
+    """Queue mode: what enqueues a case. Handler mode: what prepares its rows and returns the arguments."""
+    handler: str = ""
+    """Handler mode: the job function."""
+    contracts: tuple[Contract, ...] = ()
+    assume: str = ""
+    """`at-least-once`: the worker runs with safe settings, whatever the app's are."""
+    only: str = ""
+    """A strike id, when one finding is replayed."""
+
+
+@dataclass(slots=True)
+class Request:
+    """A whole run."""
+
+    command: str
+    rig: Rig
+    jobs: Sequence[Job]
+    name: str = "explore"
+    seed: int = 0
+    reports: Path = Path("reports")
+    project: Path | None = None
+    """Where findings are remembered; None: nowhere."""
+    rig_reference: str = ""
+    node: str = ""
+    lanes: int = 2
+    boot: str = "standby"
+    max_points: int = 0
+    verify: int = VERIFY
+    finish: Callable[[Report], Report] = field(default=lambda report: report)
+    """Last word on the report before it is stored: the demo compares with what is planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    report: Report
+    folder: RunFolder
+
+
+async def explore(request: Request, bus: Bus) -> Result:
+    """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
+    folder = RunFolder.create(request.reports, request.name)
+    started = REAL.now()
+    environment: dict[str, Any] = {
+        "jobcheck": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        "boot": request.boot,
+        "lanes": request.lanes,
+    }
+
+    def note_service(event: object) -> None:
+        if isinstance(event, ServiceStarted):
+            environment[event.upstream] = f"{event.kind} {event.version} ({event.origin})"
+
+    bus.subscribe(note_service)
+    with folder, Journal(folder) as journal:
+        journal.write("run", command=request.command, seed=request.seed, environment=environment)
+        logs = folder.path / "output"
+        logs.mkdir(exist_ok=True)
+        async with Stage(seed=request.seed, bus=bus, logs=logs) as stage:
+            subjects = await _on_lanes(request, stage, bus, journal)
+            redacted = stage.redactor.count
+        report = Report(
+            command=request.command,
+            seed=request.seed,
+            verdict=verdict_of(subjects),
+            environment=environment,
+            subjects=tuple(subjects),
+            started=folder.started,
+            seconds=round(REAL.now() - started, 2),
+            redacted=redacted,
+            run=folder.name,
+        )
+        report = request.finish(report)
+        journal.write("end", verdict=report.verdict)
+    return Result(report, folder)
+
+
+async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) -> list[SubjectReport]:
+    """Each lane takes the next job when it is done with one; reports come back in the order of the jobs."""
+    waiting = list(enumerate(request.jobs))
+    waiting.reverse()
+    done: dict[int, SubjectReport] = {}
+
+    async def work(number: int) -> None:
+        async with Lane(stage, request.rig, number) as lane:
+            while waiting:
+                at, job = waiting.pop()
+                done[at] = await _subject(request, lane, job, bus, journal)
+
+    tasks = Tasks()
+    lanes = [tasks.start(f"lane {number}", work(number)) for number in range(min(request.lanes, len(request.jobs)))]
+    try:
+        await asyncio.gather(*lanes)
+    finally:
+        await tasks.close()
+    return [done[at] for at in sorted(done)]
+
+
+async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Journal) -> SubjectReport:
+    mode = _mode(request, lane, job)
+    failures = Failures(request.project) if request.project is not None else None
+    remembered = {strike.id for item in failures.all() for strike in item.strikes} if failures else set()
+    options = Options(
+        contracts=job.contracts,
+        first=frozenset(remembered),
+        only=job.only,
+        max_points=request.max_points,
+        verify=request.verify,
+    )
+    exploration = Exploration(mode, options, bus, REAL, journal.trial)
+    report = await exploration.run()
+    if request.node:
+        report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
+    journal.write("subject", subject=report, key=mode.key)
+    if failures is not None and not job.only and not report.problem:
+        failures.renew(
+            mode.key, mode.name, [_failure(request, job, mode, exploration, item) for item in report.findings]
+        )
+    return report
+
+
+def _mode(request: Request, lane: Lane, job: Job) -> Mode:
+    function = request.rig.reference(job.function)
+    if job.mode == "handler":
+        return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
+    return QueueMode(lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot)
+
+
+def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
+    by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
+    strikes = tuple(by_id[number] for number in finding.strikes)
+    points = {point.id: point for point in exploration.points}
+    return Failure(
+        id=finding.id,
+        subject=mode.key,
+        mode=mode.name,
+        rig=request.rig_reference,
+        function=job.function,
+        handler=job.handler,
+        points=tuple(points[strike.point] for strike in strikes),
+        strikes=strikes,
+        contracts=tuple(contract.call for contract in job.contracts),
+        options=(job.assume,) if job.assume else (),
+        node=request.node,
+        seed=request.seed,
+        command=finding.replay,
+        layer=finding.layer,
+        effect=finding.effect,
+        verdict=finding.verdict,
+        title=finding.title,
+        code=finding.code,
+        found=iso(REAL.wall()),
+    )
+
+
+def verdict_of(subjects: Sequence[SubjectReport]) -> str:
+    """`broken` beats `unknown` beats `ok`."""
+    verdicts = {subject.verdict for subject in subjects}
+    return next((verdict for verdict in ("broken", "unknown") if verdict in verdicts), "ok")
+
+
+def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Runs the work in an event loop of its own, and turns SIGTERM and Ctrl-C into a clean end (Aborted)."""
+    if _loop_runs_here():
+        return _in_thread(work)
+    loop_box: list[asyncio.Task[T]] = []
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        loop_box.append(task)
+        return await work()
+
+    previous = None
+    main_thread = threading.current_thread() is threading.main_thread()
+    if main_thread:
+        previous = signal.signal(signal.SIGTERM, lambda *_: loop_box and loop_box[0].cancel())
+    try:
+        return asyncio.run(main())
+    except KeyboardInterrupt:
+        raise Aborted("stopped by Ctrl-C; every worker and private server was ended") from None
+    except asyncio.CancelledError:
+        raise Aborted("stopped by SIGTERM; every worker and private server was ended") from None
+    except ExceptionGroup as group:
+        first = next((error for error in group.exceptions if isinstance(error, JobcheckError)), None)
+        raise first or group from None
+    finally:
+        if main_thread:
+            signal.signal(signal.SIGTERM, previous)
+
+
+def _loop_runs_here() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """For callers inside an event loop, such as a test of pytest-asyncio."""
+    box: list[T] = []
+    errors: list[BaseException] = []
+
+    def target() -> None:
+        try:
+            box.append(asyncio.run(work()))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=target, name="jobcheck")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return box[0]
+
+
+__all__ = ["Job", "Request", "Result", "explore", "run", "verdict_of"]

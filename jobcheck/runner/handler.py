@@ -1,0 +1,142 @@
+"""Handler mode: the job function in a fresh fork of a child that has imported the app, without a queue.
+
+A killed run is followed by a second one, as a queue with late acks would do it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import UsageError, WorkerError
+from ..history.records import Point, Strike, TrialRecord
+from ..tap.gate import Armed
+from ..tap.listener import Slot
+from ..workers import platform
+from .agents import Agent, Exit
+from .lane import Case, Lane
+from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, record
+
+WORKER = "handler"
+
+
+class HandlerMode:
+    """Runs one function. `case` prepares the rows; what it returns is what the function is called with."""
+
+    name = "handler"
+
+    def __init__(self, lane: Lane, subject: str, job: str, case: str) -> None:
+        self.lane = lane
+        self.subject = subject
+        self.key = f"{subject}/handler"
+        self.job = job
+        self.case = case
+        self.points: Sequence[Point] = ()
+        self._slot: Slot
+        self._handler: Agent
+
+    async def open(self) -> None:
+        if WORKER not in self.lane.kept:
+            slot = await self.lane.slot(WORKER)
+            agent, _ = await asyncio.gather(self.lane.agent(slot), self.lane.producer())
+            self.lane.kept[WORKER] = (slot, agent)
+        self._slot, self._handler = self.lane.kept[WORKER]
+        await self._handler.request("import", function=self.job)
+        if self._slot.links:
+            names = sorted({link.listener.upstream for link in self._slot.links})
+            self.lane.trace.notes.append(f"the app opens connections when it is imported ({', '.join(names)})")
+
+    async def close(self) -> None:
+        self._slot.gate = None
+
+    async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
+        lane = self.lane
+        lane.check_alive()
+        lane.trace.begin()
+        since = await lane.prime()
+        case = await lane.new_case(self.case)
+        running = Running(purpose, strike, case, since, lane.stage.clock.now())
+        gate = Armed(point, strike.when, window=True) if strike is not None and point is not None else None
+        pids: list[int] = []
+        sampler = Sampler(lambda: pids, lane.stack_file(self._slot), lane.rig.folder)
+        self._slot.gate = gate or (sampler if purpose == "recording" else None)
+        try:
+            await self._attempt(running, gate, pids)
+        finally:
+            self._slot.gate = None
+            await sampler.close()
+        return await record(lane, self.key, running)
+
+    async def _attempt(self, running: Running, gate: Armed | None, pids: list[int]) -> None:
+        running.deliveries += 1
+        pid = await self._handler.fork(self.job, *_arguments(running.case))
+        pids.append(pid)
+        ended = self._handler.exit_of(pid)
+        if gate is None:
+            await self._finish(running, pid, ended)
+            return
+        await first_of(gate.fired, ended, seconds=TRIAL_DEADLINE)
+        if not gate.fired.is_set():
+            await self._finish(running, pid, ended)
+            return
+        running.fired = True
+        running.diverged = divergence(self.lane, WORKER, gate, self.points)
+        await self._slot.drain()
+        await self._kill(pid, ended)
+        await self._slot.cut()
+        running.deliveries_after += 1
+        await self._attempt(running, None, [])
+
+    async def _kill(self, pid: int, ended: asyncio.Future[Exit]) -> None:
+        """SIGKILL to the fork and to everything that it started: it leads its own session."""
+        for one in platform.processes():
+            if one.session == pid:
+                platform.send(one.pid, signal.SIGKILL)
+        platform.send(pid, signal.SIGKILL)
+        try:
+            await asyncio.wait_for(asyncio.shield(ended), 5)
+        except TimeoutError:
+            raise WorkerError(f"the handler (pid {pid}) did not end within 5 s of SIGKILL") from None
+        self._handler.forget(pid)
+
+    async def _finish(self, running: Running, pid: int, ended: asyncio.Future[Exit]) -> None:
+        """Waits for the end of a run that is not struck."""
+        try:
+            exit_ = await asyncio.wait_for(asyncio.shield(ended), TRIAL_DEADLINE)
+        except TimeoutError:
+            running.settled = False
+            running.unsettled = f"the handler was still running after {TRIAL_DEADLINE:g} s"
+            await self._kill(pid, ended)
+            await self._slot.cut()
+            return
+        self._handler.forget(pid)
+        if exit_.status != 0:
+            running.filed = f"failed: {exit_.text}"
+            if running.purpose in ("warm-up", "recording"):
+                running.problems.append(f"the handler failed in a clean run: {exit_.text}{_where(exit_)}")
+        await self.lane.settle_links([self._slot])
+
+
+def _where(exit_: Exit) -> str:
+    lines: Sequence[str] = exit_.error.get("where", ()) if exit_.error else ()
+    return "".join(f"\n    {os.path.relpath(line) if line.startswith('/') else line}" for line in lines[-2:])
+
+
+def _arguments(case: Case) -> tuple[list[Any], Mapping[str, Any]]:
+    """What the case function returned, as arguments: a list or tuple, a dict of keywords, or one value."""
+    value = case.value
+    if value is None:
+        if not case.record.ids:
+            raise UsageError(
+                "the case function returned nothing, so the handler has no arguments",
+                hint="return the arguments of the job: a value, a list, or a dict of keywords",
+            )
+        return list(case.record.ids.values()), {}
+    if isinstance(value, list):
+        return value, {}
+    if isinstance(value, dict):
+        return [], value
+    return [value], {}

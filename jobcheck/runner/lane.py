@@ -1,0 +1,238 @@
+"""A lane: one set of namespaces, stand-ins and taps in which one case runs at a time.
+
+Lanes run side by side. What is shared between them (the servers) keeps them apart by namespace: another Redis
+database number, another PostgreSQL database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..aio import wait_for
+from ..checks.ownership import assign
+from ..effects.files import FilesObserver
+from ..effects.ledger import Ledger
+from ..effects.mail import SmtpSink
+from ..effects.marks import MarkServer
+from ..effects.observer import Server, Snapshot
+from ..effects.provider import HttpProvider
+from ..effects.rows import RowsObserver
+from ..errors import ServiceError, UsageError, WaitTimeout
+from ..history.records import CaseRecord, Effect
+from ..services import Service
+from ..services.clients import redis_client
+from ..services.spec import Address, Provider, Smtp
+from ..systems.contract import Dialect
+from ..tap.listener import Slot
+from ..tap.sight import Trace
+from ..wire.registry import PROTOCOL_OF, decoder_for
+from .agents import Agent
+from .rig import Files, Rig, Rows, expand
+from .stage import Stage
+
+MARKS = "marks"
+PRELOAD = Path(__file__).parent.parent / "workers" / "inside" / "preload"
+
+
+@dataclass(slots=True)
+class Producer:
+    """The child that makes cases, behind its own taps."""
+
+    agent: Agent
+    slot: Slot
+    dialect: Dialect
+
+
+@dataclass(slots=True)
+class Case:
+    """One instance of the work under test, as the harness knows it."""
+
+    record: CaseRecord
+    value: Any = None
+    """What the case function returned."""
+
+
+class Lane:
+    """Use as an async context manager; `slot` and `agent` need it open."""
+
+    def __init__(self, stage: Stage, rig: Rig, number: int) -> None:
+        self.stage = stage
+        self.rig = rig
+        self.number = number
+        self.trace = Trace(stage.clock)
+        self.ledger = Ledger(stage.clock)
+        self.addresses: dict[str, Address] = {}
+        self.services: dict[str, Service] = {}
+        self.providers: dict[str, HttpProvider] = {}
+        self.slots: dict[str, Slot] = {}
+        self.folder = stage.folder / f"lane{number}"
+        self.cases: list[CaseRecord] = []
+        self.kept: dict[str, Any] = {}
+        """What a mode leaves running for the next subject of the same lane."""
+        self._producer: Producer | None = None
+        self._servers: list[Server] = []
+        self._snapshots: list[Snapshot] = []
+        self._agents: list[Agent] = []
+        self._numbers = 0
+
+    async def __aenter__(self) -> Lane:
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o777)
+        self.services = await self.stage.services(self.rig)
+        for name, spec in self.rig.upstreams.items():
+            if isinstance(spec, Provider):
+                provider = HttpProvider(name, spec, self.ledger)
+                self.providers[name] = provider
+                await self._serve(provider, "http")
+            elif isinstance(spec, Smtp):
+                await self._serve(SmtpSink(name, self.ledger), "smtp")
+            else:
+                lane = f"{self.number}"
+                self.addresses[name] = await self.services[name].namespace(lane)
+        await self._serve(MarkServer("mark", self.ledger), "mark")
+        for name, effect in self.rig.effects.items():
+            self._snapshots.append(self._observer(name, effect))
+        return self
+
+    async def _serve(self, server: Server, scheme: str) -> None:
+        await server.start()
+        self._servers.append(server)
+        name = MARKS if scheme == "mark" else server.name
+        self.addresses[name] = Address(scheme, server.host, server.port)
+
+    def _observer(self, name: str, effect: Rows | Files) -> Snapshot:
+        if isinstance(effect, Files):
+            return FilesObserver(name, Path(expand(effect.folder, self.addresses, folder=str(self.folder))))
+        if effect.upstream not in self.addresses:
+            raise UsageError(f"effects[{name!r}] reads from {effect.upstream!r}, which the rig has not")
+        return RowsObserver(name, effect.query, self.addresses[effect.upstream])
+
+    async def __aexit__(self, *_: object) -> None:
+        for agent in self._agents:
+            await agent.close()
+        for slot in self.slots.values():
+            await slot.close()
+        for snapshot in self._snapshots:
+            await snapshot.close()
+        for server in self._servers:
+            await server.stop()
+
+    # Taps and processes
+
+    async def slot(self, name: str, dialect: Dialect | None = None) -> Slot:
+        """A set of taps, one per upstream. `dialect` reads the broker's messages."""
+        slot = Slot(name, self.trace)
+        for upstream, address in self.addresses.items():
+            kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
+            reader = dialect if upstream == self.rig.system.broker else None
+            await slot.tap(upstream, (address.host, address.port), partial(decoder_for, PROTOCOL_OF[kind]), reader)
+        self.slots[name] = slot
+        return slot
+
+    def environment(self, slot: Slot) -> dict[str, str]:
+        """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""
+        tapped = {
+            name: _moved(address, slot.listeners[name].port)
+            for name, address in self.addresses.items()
+            if name in slot.listeners
+        }
+        mine = {name: expand(text, tapped, folder=str(self.folder)) for name, text in self.rig.env.items()}
+        mine["JOBCHECK_MARKS"] = f"127.0.0.1:{slot.listeners[MARKS].port}"
+        mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
+        mine["PYTHONPATH"] = str(PRELOAD)
+        return self.stage.environment(mine)
+
+    def stack_file(self, slot: Slot) -> Path:
+        """Where the processes behind this slot dump their stacks when asked."""
+        return self.folder / f"stacks-{slot.name}"
+
+    def process_name(self, slot: Slot) -> str:
+        return f"{self.rig.name or 'rig'}-{self.number}-{slot.name}"
+
+    async def agent(self, slot: Slot) -> Agent:
+        """An agent behind this slot."""
+        agent = await Agent.start(
+            self.stage.supervisor,
+            name=self.process_name(slot),
+            python=self.rig.system.interpreter,
+            cwd=self.rig.folder,
+            env=self.environment(slot),
+            folder=self.stage.folder,
+        )
+        self._agents.append(agent)
+        return agent
+
+    async def producer(self) -> Producer:
+        """The lane's producer, booted when it is first wanted."""
+        if self._producer is None:
+            dialect = self.rig.system.dialect()
+            slot = await self.slot("producer", dialect)
+            self._producer = Producer(await self.agent(slot), slot, dialect)
+        return self._producer
+
+    # Cases and effects
+
+    async def new_case(self, function: str) -> Case:
+        """Runs the case function in the producer child."""
+        producer = await self.producer()
+        self._numbers += 1
+        number = (self.number + 1) * 100_000 + self._numbers
+        data = {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
+        answer = await producer.agent.request("case", function=function, case=data)
+        record = CaseRecord(id=data["id"], number=number, ids=answer["ids"])  # type: ignore[arg-type]
+        self.cases.append(record)
+        return Case(record, answer["value"])
+
+    async def prime(self) -> int:
+        """Takes what is there now as known, and gives the ledger's number to read from."""
+        for snapshot in self._snapshots:
+            await snapshot.prime()
+        return self.ledger.seq
+
+    async def effects(self, since: int, case: CaseRecord) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
+        """The effects since then that belong to the case, and what is wrong with their owners."""
+        for snapshot in self._snapshots:
+            for seen in await snapshot.read():
+                self.ledger.add(seen)
+        others = [other for other in self.cases[-20:] if other.id != case.id and other.ids]
+        owned, problems = assign(self.ledger.since(since), [case, *others] if case.ids else [case])
+        mine = tuple(effect for effect in owned if effect.case == case.id)
+        return mine, tuple(problems)
+
+    def check_alive(self) -> None:
+        """Raises ServiceError when a server of this lane died, or refuses connections."""
+        for name, service in self.services.items():
+            if not service.alive:
+                raise ServiceError(f"{name} ({service.origin}) died during the run", hint=f"see {name}.log in the run")
+
+    async def settle_links(self, slots: Sequence[Slot], seconds: float = 1.0) -> None:
+        """Waits until what was sent has been answered: the links of dead processes are empty."""
+        try:
+            await wait_for(
+                lambda: not any(slot.in_flight() for slot in slots), "answers", deadline=seconds, every=0.001
+            )
+        except WaitTimeout:
+            pass  # a server that never answers a dead client changes no verdict
+
+    async def expire_keys(self, lease: float) -> list[str]:
+        """Expires the keys of this trial that would not have outlived the lease either.
+
+        A rewind moves one clock; a dedupe key with a shorter life than the lease would be gone in production.
+        """
+        gone = []
+        for sight in self.trace.sights:
+            for key, seconds in sight.unit.info.get("ttl", ()):
+                if seconds >= lease or sight.role == "noise" or sight.worker == "producer":
+                    continue
+                async with redis_client(self.addresses[sight.upstream]) as client:
+                    if await client.delete(key):
+                        gone.append(key.decode(errors="replace") if isinstance(key, bytes) else str(key))
+        return gone
+
+
+def _moved(address: Address, port: int) -> Address:
+    return Address(address.scheme, "127.0.0.1", port, address.user, address.password, address.path, address.query)

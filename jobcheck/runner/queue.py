@@ -1,0 +1,199 @@
+"""Queue mode: the job through its real broker and a real worker, with a spare one that takes over after a kill."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..aio import Tasks
+from ..errors import CaseError, WorkerError
+from ..history.records import Point, Strike, TrialRecord
+from ..systems.contract import Settings, System
+from ..tap.gate import Armed
+from ..tap.listener import Slot
+from .lane import Lane, Producer
+from .quiet import Quiet
+from .seats import Seat
+from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, record
+
+SEATS = ("w1", "w2")
+
+
+class QueueMode:
+    """One worker takes the job; when it is killed, the spare one takes over, and the next spare is booted meanwhile."""
+
+    name = "queue"
+
+    def __init__(self, lane: Lane, subject: str, enqueue: str, *, safe: bool = False, boot: str = "standby") -> None:
+        self.lane = lane
+        self.subject = subject
+        self.key = f"{subject}/{lane.rig.system.name}"
+        self.enqueue = enqueue
+        self.safe = safe
+        self.boot = boot
+        self.points: Sequence[Point] = ()
+        self.task = ""
+        """Name of the job's task, once it was seen on the wire."""
+        self._tasks = Tasks()
+
+    @property
+    def system(self) -> System:
+        return self.lane.rig.system
+
+    @property
+    def settings(self) -> Settings:
+        return self._crew.settings
+
+    async def open(self) -> None:
+        key = f"queue safe={self.safe}"
+        if key not in self.lane.kept:
+            self.lane.kept[key] = await Crew.hire(self.lane, safe=self.safe, boot=self.boot)
+        self._crew: Crew = self.lane.kept[key]
+
+    async def close(self) -> None:
+        await self._tasks.close()
+
+    async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
+        crew = self._crew
+        await crew.staffed()
+        if strike is not None and not crew.active.warm:
+            await self._trial("warm-up", None, None)
+        return await self._trial(purpose, strike, point)
+
+    async def _trial(self, purpose: str, strike: Strike | None, point: Point | None) -> TrialRecord:
+        lane, crew = self.lane, self._crew
+        lane.check_alive()
+        seat = crew.active
+        lane.trace.begin()
+        since = await lane.prime()
+        gate = Armed(point, strike.when, window=False) if strike is not None and point is not None else None
+        sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig.folder)
+        seat.slot.gate = gate or (sampler if purpose == "recording" else None)
+        seat.begin()
+        started = lane.stage.clock.now()
+        case = await lane.new_case(self.enqueue)
+        jobs = self._enqueued(crew)
+        case.record = replace(case.record, jobs=tuple(jobs))
+        running = Running(purpose, strike, case, since, started)
+        quiet = Quiet(lane, crew.settings, jobs, TRIAL_DEADLINE)
+        watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
+        try:
+            if gate is not None:
+                await first_of(gate.fired, watch, seconds=TRIAL_DEADLINE)
+            if gate is not None and gate.fired.is_set():
+                watch.cancel()
+                seat = await self._struck(running, gate, seat, quiet)
+            else:
+                running.unsettled = await watch
+        finally:
+            watch.cancel()
+            seat.slot.gate = None
+            await sampler.close()
+        running.settled = not running.unsettled
+        running.deliveries = sum(one.slot.deliveries for one in crew.seats)
+        running.filed = seat.filed(jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
+        if running.filed and purpose in ("warm-up", "recording"):
+            running.problems.append(f"the job failed in a clean run: {running.filed}")
+        if running.settled and not running.problems:
+            seat.warm = seat.warm or seat.slot.deliveries > 0
+        return await record(lane, self.key, running)
+
+    async def _struck(self, running: Running, gate: Armed, seat: Seat, quiet: Quiet) -> Seat:
+        """Kills the worker, lets the job system recover, and waits for the spare one to finish."""
+        lane, crew = self.lane, self._crew
+        running.fired = True
+        running.diverged = divergence(lane, seat.slot.name, gate, self.points)
+        await seat.slot.drain()
+        held = list(seat.dialect.held())
+        await seat.kill()
+        spare = await crew.replace(seat)
+        before = sum(one.slot.deliveries for one in crew.seats)
+        broker = lane.addresses[self.system.broker]
+        if note := await self.system.rewind(broker, held, crew.producer.agent.call):
+            running.notes.append(note)
+        if expired := await lane.expire_keys(crew.settings.lease):
+            running.notes.append("expired with the lease: " + ", ".join(expired))
+        spare.begin()
+        spare.slot.release()
+        running.unsettled = await quiet.reached(spare)
+        running.deliveries_after = sum(one.slot.deliveries for one in crew.seats) - before
+        return spare
+
+    def _enqueued(self, crew: Crew) -> list[str]:
+        """Ids of the jobs that the case put on the broker. Raises CaseError with the reason when there is none."""
+        sights = [sight for sight in self.lane.trace.sights if sight.worker == "producer" and sight.role == "enqueue"]
+        for sight in sights:
+            self.task = self.task or str(getattr(crew.producer.dialect, "tasks", {}).get(sight.job, ""))
+        if sights:
+            return list(dict.fromkeys(sight.job for sight in sights))
+        raise CaseError(*_why_nothing_came(self.enqueue, crew.settings, crew.producer.slot, self.system.broker))
+
+
+def _why_nothing_came(function: str, settings: Settings, slot: Slot, broker: str) -> tuple[str]:
+    what = f"{function} ran, and no job arrived on the broker"
+    if settings.eager:
+        return (f"{what}: the app runs jobs eagerly (task_always_eager), so nothing is ever enqueued; set it to False",)
+    if not slot.listeners[broker].bytes:
+        url = settings.values.get("broker_url", "")
+        return (
+            f"{what}: the producer never used the tap of {broker!r}, the app's broker is {url or 'not set'}; "
+            "name the variable that the app reads in the rig's env",
+        )
+    return (
+        f"{what}: it talked to the broker but enqueued nothing; was the call inside a transaction whose on_commit "
+        "never fired, or behind a condition?",
+    )
+
+
+class Crew:
+    """The workers of a lane with their seats, and the producer child."""
+
+    def __init__(self, lane: Lane, settings: Settings, seats: list[Seat], producer: Producer) -> None:
+        self.lane = lane
+        self.settings = settings
+        self.seats = seats
+        self.producer = producer
+        self.active = seats[0]
+        self.boot = "standby"
+        self._tasks = Tasks()
+        self._booting: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def hire(cls, lane: Lane, *, safe: bool, boot: str) -> Crew:
+        """Boots the producer, asks the app for its settings, then boots the workers."""
+        system = lane.rig.system
+        producer = await lane.producer()
+        settings = await system.describe(producer.agent.call, safe=safe)
+        seats = []
+        for name in SEATS:
+            seat_dialect = system.dialect()
+            seats.append(Seat(lane, await lane.slot(f"{name}{'s' if safe else ''}", seat_dialect), seat_dialect, safe))
+        crew = cls(lane, settings, seats, producer)
+        crew.boot = boot
+        await asyncio.gather(*(seat.boot(standby=True) for seat in seats[: 2 if boot == "standby" else 1]))
+        crew.active.slot.release()
+        return crew
+
+    async def staffed(self) -> None:
+        """Waits until the active worker runs and, with standbys, the spare one is held at its first fetch."""
+        if self._booting is not None:
+            await self._booting
+        if not self.active.alive:
+            raise WorkerError(
+                f"worker {self.active.slot.name} ended by itself between two trials; its last lines:\n    "
+                + "\n    ".join(self.active.tail())
+            )
+
+    async def replace(self, dead: Seat) -> Seat:
+        """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
+        spare = next(seat for seat in self.seats if seat is not dead)
+        self.active = spare
+        if self.boot == "standby":
+            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot(standby=True))
+        else:
+            await spare.boot(standby=True)
+        return spare
+
+    async def close(self) -> None:
+        await self._tasks.close()

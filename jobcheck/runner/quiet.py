@@ -1,0 +1,64 @@
+"""When a queue is quiet: nothing on the broker, nothing in flight, and what was delivered has ended.
+
+An empty broker alone is not quiet where jobs are acknowledged early; there the worker's own word is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ..systems.contract import Settings
+from .lane import Lane
+from .seats import Seat
+
+GRACE = 0.05
+"""Seconds without a message until an empty broker counts as empty."""
+SILENCE = 1.5
+"""Seconds without any message until a worker that never told the end of its job is taken to be done."""
+
+
+class Quiet:
+    """Waits for quiet on one lane; `jobs` are those of the case."""
+
+    def __init__(self, lane: Lane, settings: Settings, jobs: Sequence[str], deadline: float) -> None:
+        self._lane = lane
+        self._settings = settings
+        self._jobs = jobs
+        self._deadline = deadline
+
+    async def reached(self, seat: Seat) -> str:
+        """Empty when it became quiet, else what was still going on at the deadline."""
+        lane = self._lane
+        system = lane.rig.system
+        broker = lane.addresses[system.broker]
+        end = lane.stage.clock.now() + self._deadline
+        going = "nothing was looked at"
+        while lane.stage.clock.now() < end:
+            if not seat.alive:
+                return "the worker ended by itself; its last lines: " + " | ".join(seat.tail()[-3:])
+            going = self._moving(seat)
+            if not going:
+                depth = await system.depth(broker, self._settings)
+                if depth == 0 and not self._moving(seat):
+                    return ""
+                going = f"{depth} job(s) on the broker"
+            await asyncio.sleep(0.003)
+        return f"not quiet after {self._deadline:g} s: {going}"
+
+    def _moving(self, seat: Seat) -> str:
+        """What is still going on at the worker; empty when nothing is."""
+        if flying := seat.slot.in_flight():
+            return f"{flying[0].upstream} {flying[0].unit.shape} waits for its answer"
+        silence = self._lane.trace.quiet_for()
+        taken = seat.slot.taken
+        if not taken:
+            return "" if silence >= GRACE else "no delivery yet"
+        running = [job for job in taken if job not in seat.ends]
+        if running and silence < SILENCE and not self._acknowledged(seat):
+            return f"job {running[0]} runs"
+        return "" if silence >= GRACE / 5 else "messages of a moment ago"
+
+    def _acknowledged(self, seat: Seat) -> bool:
+        """With late acks, a worker that holds nothing has ended what it took."""
+        return self._settings.guarantee == "at-least-once" and not seat.dialect.held()

@@ -1,0 +1,179 @@
+"""The rig: the app under test, as its user describes it. Data only; nothing here starts anything."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..errors import UsageError
+from ..services.spec import Address, UpstreamSpec
+from ..systems.contract import System
+
+Function = str | Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that count as effects: what `query` gives on this upstream's database, one effect a row."""
+
+    upstream: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that count as effects: what appears or changes below this folder."""
+
+    folder: str
+
+
+@dataclass(slots=True)
+class Rig:
+    """The app under test: its job system, its upstreams, and the variables that carry their addresses.
+
+    `env` values are templates: `{broker.url}`, `{db.host}`, `{payments.base}` ... are the addresses of the taps;
+    `{folder}` is an empty folder of the run. `effects` names rows and files that count as effects. `root` is the folder
+    that processes run in; by default the nearest folder around the rig file that holds the app's package.
+    """
+
+    system: System
+    upstreams: Mapping[str, UpstreamSpec]
+    env: Mapping[str, str] = field(default_factory=dict)
+    effects: Mapping[str, Rows | Files] = field(default_factory=dict)
+    root: str = ""
+    settle: tuple[str, ...] = ()
+    file: str = ""
+    """The rig's own file; set when it is loaded."""
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.system.broker not in self.upstreams:
+            raise UsageError(
+                f"the rig has no upstream {self.system.broker!r}, which {self.system.name} needs as its broker; "
+                f"it has {', '.join(self.upstreams) or 'none'}",
+                hint='upstreams={"broker": jobcheck.redis(), ...}',
+            )
+        known = {name: Address("x", "h", 1) for name in self.upstreams}
+        for variable, template in self.env.items():
+            try:
+                expand(template, known, folder="")
+            except UsageError as error:
+                raise UsageError(f"env[{variable!r}] of the rig: {error.message}", hint=error.hint) from None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the app's processes run in."""
+        here = Path(self.file).parent if self.file else Path.cwd()
+        if self.root:
+            return (here / self.root).resolve()
+        package = getattr(self.system, "app", "").split(":")[0].split(".")[0]
+        for candidate in (here, *here.parents):
+            if package and ((candidate / package).is_dir() or (candidate / f"{package}.py").is_file()):
+                return candidate.resolve()
+        return here.resolve()
+
+    def reference(self, function: Function) -> str:
+        """`module:qualname` or `/path/file.py:qualname` of a function that is run in a child, never here."""
+        if callable(function):
+            return _reference_of(function)
+        where, _, qualname = function.rpartition(":")
+        if not qualname:
+            raise UsageError(f"expected module:function, got {function!r}")
+        if not where:
+            if not self.file:
+                raise UsageError(f"{function!r} names no module, and the rig was not loaded from a file")
+            where = self.file
+        elif where.endswith(".py"):
+            where = str(Path(where).resolve())
+        return f"{where}:{qualname}"
+
+
+def _reference_of(function: Callable[..., Any]) -> str:
+    qualname = getattr(function, "__qualname__", "")
+    if "<lambda>" in qualname or "<locals>" in qualname or not qualname:
+        raise UsageError(
+            f"{qualname or function!r} is a lambda or a closure; "
+            "it runs in a child process and must be found there by name",
+            hint='define it at the top of a module and pass it, or "module:function"',
+        )
+    module = sys.modules.get(function.__module__)
+    path = getattr(module, "__file__", None)
+    if path:
+        return f"{Path(path).resolve()}:{qualname}"
+    return f"{function.__module__}:{qualname}"
+
+
+_FIELD = re.compile(r"\{([^{}]*)\}")
+_PROPERTIES = ("url", "host", "port", "user", "password", "name", "base")
+
+
+def expand(template: str, addresses: Mapping[str, Address], *, folder: str) -> str:
+    """Fills `{upstream.property}` and `{folder}`. Raises UsageError for a name that is not there."""
+
+    def fill(found: re.Match[str]) -> str:
+        text = found[1]
+        if text == "folder":
+            return folder
+        upstream, _, what = text.partition(".")
+        if upstream not in addresses:
+            raise UsageError(f"no upstream {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
+        if what not in _PROPERTIES:
+            raise UsageError(f"no property {what!r} in {{{text}}}; there are {', '.join(_PROPERTIES)}")
+        return str(getattr(addresses[upstream], what))
+
+    return _FIELD.sub(fill, template)
+
+
+def load_rig(reference: str, base: Path | None = None) -> Rig:
+    """The rig that `tests/rig.py:shop` or `package.module:shop` names. Raises UsageError when there is none."""
+    where, _, name = reference.rpartition(":")
+    if not where or not name:
+        raise UsageError(f"expected a rig like tests/rig.py:shop, got {reference!r}")
+    module = _module(where, base or Path.cwd())
+    found = getattr(module, name, None)
+    if not isinstance(found, Rig):
+        rigs = [key for key, value in vars(module).items() if isinstance(value, Rig)]
+        raise UsageError(
+            f"{where} has no rig {name!r}; it has {', '.join(rigs) or 'no rig at all'}",
+            hint=f"{where}:{rigs[0]}" if rigs else "shop = jobcheck.Rig(...)",
+        )
+    found.file = found.file or str(Path(module.__file__ or "").resolve())
+    found.name = found.name or name
+    return found
+
+
+def _module(where: str, base: Path) -> ModuleType:
+    try:
+        if not where.endswith(".py"):
+            return importlib.import_module(where)
+        path = (base / where).resolve()
+        if not path.is_file():
+            raise UsageError(f"no rig file {path}", hint="give the path from here, such as tests/rig.py:shop")
+        known = f"jobcheck_rig_{abs(hash(str(path)))}"
+        if known in sys.modules:
+            return sys.modules[known]
+        spec = importlib.util.spec_from_file_location(known, path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"cannot read {path} as Python")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[known] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[known]
+            raise
+        return module
+    except UsageError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"{where} cannot be loaded: {type(error).__name__}: {error}",
+            hint="the rig is read outside the app's environment: import the app inside the functions, not at the top",
+        ) from None

@@ -1,0 +1,105 @@
+"""A seat: the taps of one worker, and the worker that sits there at the moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ..errors import WorkerError
+from ..systems.contract import Dialect
+from ..tap.gate import HoldFetch
+from ..tap.listener import Slot
+from ..workers.output import Line
+from ..workers.spec import ProcessSpec, ReadyLine
+from ..workers.supervisor import Worker
+from .lane import Lane
+
+READY_WITHIN = 30.0
+
+
+class Seat:
+    """Outlives its workers: the next one gets the same addresses."""
+
+    def __init__(self, lane: Lane, slot: Slot, dialect: Dialect, safe: bool) -> None:
+        self.lane = lane
+        self.slot = slot
+        self.dialect = dialect
+        self.safe = safe
+        self.warm = False
+        """It has done a job: pools and caches are filled."""
+        self.generation = 0
+        self.ends: dict[str, str] = {}
+        """How each job ended by the worker's own word, since the trial began."""
+        self._worker: Worker | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._worker is not None and self._worker.alive
+
+    def pids(self) -> Sequence[int]:
+        return self._worker.pids() if self._worker is not None else []
+
+    def tail(self) -> Sequence[str]:
+        return self._worker.output.tail(12) if self._worker is not None else []
+
+    def begin(self) -> None:
+        """A new trial."""
+        self.ends = {}
+        self.slot.deliveries = 0
+        self.slot.taken = {}
+
+    async def boot(self, *, standby: bool) -> None:
+        """Starts a worker and waits until it is ready and held at its first fetch.
+
+        Raises WorkerError with its last lines when it is not ready in time or ends before.
+        """
+        lane = self.lane
+        self.generation += 1
+        self.warm = False
+        self.dialect.reset()
+        hold = HoldFetch()
+        self.slot.gate = hold
+        name = f"{lane.process_name(self.slot)}-{self.generation}"
+        launch = lane.rig.system.launch(self.slot.name, safe=self.safe)
+        spec = ProcessSpec(
+            name=name,
+            argv=launch.argv,
+            env={**lane.environment(self.slot), **launch.env},
+            cwd=lane.rig.folder,
+            ready=ReadyLine(launch.ready),
+            ready_within=READY_WITHIN,
+        )
+        worker = await lane.stage.supervisor.start(spec)
+        self._worker = worker
+        worker.output.subscribe(self._line)
+        await worker.ready()
+        try:
+            await asyncio.wait_for(hold.reached.wait(), READY_WITHIN)
+        except TimeoutError:
+            raise WorkerError(self._silent(name)) from None
+
+    def _silent(self, name: str) -> str:
+        broker = self.lane.rig.system.broker
+        if not self.slot.listeners[broker].bytes:
+            return (
+                f"{name} says it is ready, but never used the tap of {broker!r}: it has another broker address; "
+                "name the variable that it reads in the rig's env"
+            )
+        return f"{name} says it is ready, but fetched no job within {READY_WITHIN:g} s"
+
+    def _line(self, line: Line) -> None:
+        ended = self.lane.rig.system.ended(line.text)
+        if ended is not None:
+            job, how = ended
+            self.ends[job] = how
+
+    def filed(self, jobs: Sequence[str]) -> str:
+        """Empty, or how one of the jobs failed."""
+        return next((self.ends[job] for job in jobs if self.ends.get(job, "").startswith("failed")), "")
+
+    async def kill(self) -> None:
+        """SIGKILL to the whole tree, then its upstream connections are closed, seen by the servers."""
+        if self._worker is not None:
+            await self._worker.kill_tree()
+        await self.slot.cut()
+        self.dialect.reset()

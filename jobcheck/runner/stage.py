@@ -1,0 +1,93 @@
+"""The stage: what one run shares - its folder, guardian, supervisor and private services."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from .. import seeds
+from ..clock import REAL, Clock
+from ..effects.provider import HttpProvider
+from ..events import Bus, ServiceStarted
+from ..services import Service
+from ..services import start as start_service
+from ..services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
+from ..store.redact import Redactor
+from ..workers.env import scrubbed
+from ..workers.guardian import Guardian
+from ..workers.supervisor import Supervisor
+from .rig import Rig
+
+__all__ = ["HttpProvider", "Stage"]
+
+
+class Stage:
+    """Everything of a run that must not outlive it. Use as an async context manager."""
+
+    def __init__(self, *, seed: int, bus: Bus, logs: Path, clock: Clock = REAL) -> None:
+        self.run_id = seeds.token(12)
+        self.seeds = seeds.Seeds(seed)
+        self.bus = bus
+        self.clock = clock
+        self.logs = logs
+        self.redactor = Redactor(salt=seeds.token(32).encode())
+        self.folder = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.run_id[:6]}-"))
+        self.folder.chmod(0o755)  # a private Postgres runs as another user where the harness is root
+        self.guardian = Guardian.start(self.run_id)
+        self.guardian.watch_folder(self.folder)
+        self.supervisor = Supervisor(self.run_id, logs, self.guardian)
+        self._services: dict[tuple[str, object], Service] = {}
+
+    async def __aenter__(self) -> Stage:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        """The scrubbed environment of a process of this run: never the developer's."""
+        home = self.folder / "home"
+        home.mkdir(exist_ok=True)
+        return scrubbed({"HOME": str(home), "JOBCHECK_RUN": self.run_id, **extra})
+
+    async def services(self, rig: Rig) -> dict[str, Service]:
+        """The rig's brokers and databases, each started once per run."""
+        found: dict[str, Service] = {}
+        for name, spec in rig.upstreams.items():
+            if isinstance(spec, Provider | Smtp):
+                continue
+            assert isinstance(spec, Redis | Postgres | RabbitMQ)
+            key = (name, _key(spec, rig))
+            if key not in self._services:
+                folder = self.folder / f"{name}{len(self._services)}"
+                folder.mkdir()
+                service = await start_service(
+                    spec,
+                    name=name,
+                    supervisor=self.supervisor,
+                    guardian=self.guardian,
+                    folder=folder,
+                    environ=self.environment({}),
+                    root=rig.folder,
+                )
+                self._services[key] = service
+                self.bus.emit(ServiceStarted(name, service.kind, service.version, service.origin))
+            found[name] = self._services[key]
+        return found
+
+    async def close(self) -> None:
+        """Ends every process of the run, whatever state it is in, and removes its folder."""
+        try:
+            for service in self._services.values():
+                await service.stop()
+        finally:
+            await self.supervisor.close()
+            self.guardian.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _key(spec: object, rig: Rig) -> object:
+    """Two rigs share a server when they describe it in the same words; a database also when its setup is the same."""
+    return (repr(spec), str(rig.folder) if isinstance(spec, Postgres) else "")
