@@ -37,15 +37,19 @@ class RowsObserver:
         self._known: Counter[str] = Counter()
 
     async def prime(self) -> None:
-        """Takes the rows that are there now as known. Raises UsageError for a wrong query, ServiceError, WaitTimeout."""
+        """Takes the rows that are there now as known. Raises what `snapshot` raises."""
         await self.snapshot()
 
     async def read(self) -> list[Seen]:
-        """The rows that are new since the last look. Raises UsageError for a wrong query, ServiceError, WaitTimeout."""
+        """The rows that are new since the last look. Raises what `snapshot` raises."""
         return await self.snapshot()
 
     async def snapshot(self) -> list[Seen]:
-        """Looks, gives what is new, and remembers what is there."""
+        """Looks, gives what is new, and remembers what is there.
+
+        Raises UsageError for a query that does not run, ServiceError when the database cannot be reached, WaitTimeout
+        when it does not answer.
+        """
         before, self._known = self._known, Counter()
         fresh = []
         for row in await self._rows():
