@@ -13,7 +13,7 @@ from jobcheck.history.report import StoryLine
 
 from .markup import Markup, el, join
 
-STEP = 26
+STEP = 28
 """Pixels between two lanes."""
 MARGIN = 14
 MIDDLE = 13
@@ -42,7 +42,13 @@ class _Lanes:
 def diagram(story: Sequence[StoryLine], title: str) -> Markup:
     """The whole story, headed by the names of its lanes."""
     lanes = _lanes(story)
-    rows = [_row(lanes, number, line) for number, line in enumerate(story)]
+    rows = []
+    code = ""
+    for number, line in enumerate(story):
+        # A line of code is named where it begins to speak, not again at each of its messages.
+        told = line.kind != "strike" and (line.code == code or line.way == "in")
+        rows.append(_row(lanes, number, line, "" if told else line.code))
+        code = "" if line.kind in ("strike", "recovery") else line.code or code
     # The last name leans out of its lane to the right.
     width = lanes.width + 48
     names = [_name(lanes, name) for name in lanes.names]
@@ -75,31 +81,32 @@ def _name(lanes: _Lanes, name: str) -> Markup:
     x, y = lanes.x(name) or 0, _NAMES - 6
     shown = name if len(name) <= 12 else f"{name[:11]}…"
     kind = "worker" if name in lanes.workers else "upstream"
-    return el("text", shown, x=x + 3, y=y, transform=f"rotate(-48 {x + 3} {y})", class_=f"name {kind}")
+    return el("text", shown, x=x + 3, y=y, transform=f"rotate(-52 {x + 3} {y})", class_=f"name {kind}")
 
 
-def _row(lanes: _Lanes, number: int, line: StoryLine) -> Markup:
+def _row(lanes: _Lanes, number: int, line: StoryLine, code: str) -> Markup:
     shapes = [_lane(lanes, name, number) for name in lanes.names]
     shapes.append(_drawn(lanes, line))
     picture = el("svg", *shapes, width=lanes.width, height="100%", aria_hidden="true")
     kind = line.kind if line.kind in ("message", "strike", "recovery", "delivery", "effect") else "note"
-    who = _who(line)
-    words = [el("span", f"{who} ", class_="who")] if who else []
-    words.append(el("span", line.text, class_="what"))
-    if line.code and kind in ("message", "strike") and line.way != "in":
-        words.append(el("span", f" {line.code}", class_="code"))
+    words = [_who(line), el("span", line.text, class_="what")]
+    if code:
+        words.append(el("span", f" {code}", class_="code"))
     body = el("div", *words, class_="text", title=f"at {line.at * 1000:.1f} ms")
     return el("li", el("div", picture, class_="lanes", style=f"width:{lanes.width}px"), body, class_=f"row {kind}")
 
 
-def _who(line: StoryLine) -> str:
+def _who(line: StoryLine) -> Markup:
+    """Between whom it went. The worker's own name is for those who hear the page; others see its lane."""
+    worker = el("span", f"{line.lane} ", class_="heard") if line.lane else Markup("")
+    other = line.upstream or line.lane
     if line.kind == "message":
-        return f"{line.lane} {'←' if line.way == 'in' else '→'} {line.upstream}"
+        return join([worker, el("span", f"{'←' if line.way == 'in' else '→'} {other} ", class_="who")])
     if line.kind == "delivery":
-        return f"{line.upstream} → {line.lane}" if line.upstream else line.lane
+        return el("span", f"to {line.lane} ", class_="who")
     if line.kind == "effect":
-        return f"effect at {line.upstream or line.lane}"
-    return ""
+        return el("span", f"effect at {other} ", class_="who")
+    return Markup("")
 
 
 def _lane(lanes: _Lanes, name: str, number: int) -> Markup:

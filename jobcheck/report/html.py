@@ -42,7 +42,7 @@ def html(report: Report) -> str:
         header=_header(report, told),
         findings=_findings(report, told),
         index=_index(report),
-        jobs=join(_job(subject) for subject in report.subjects),
+        jobs=join(_job(subject, number) for number, subject in enumerate(report.subjects, 1)),
         footer=_footer(report),
     )
 
@@ -126,10 +126,10 @@ def _replay(told: Told) -> Markup:
 def _index(report: Report) -> Markup:
     """All jobs with their strips, small enough to stand beside the findings."""
     rows = []
-    for subject in report.subjects:
+    for number, subject in enumerate(report.subjects, 1):
         counts = verdict_counts(subject.strikes)
         mark = el("span", class_=f"lamp {_lamp(subject)}")
-        name = el("a", subject.name, href=f"#j-{_anchor(subject)}")
+        name = el("a", subject.name, href=f"#j-{number}")
         head = el("div", mark, name, el("span", f" {subject.mode}", class_="muted"), class_="index-name")
         said = el("div", count_words(counts) or "not struck", class_="muted small")
         rows.append(el("li", head, strip(subject), said))
@@ -146,7 +146,7 @@ def _index(report: Report) -> Markup:
     return join([el("ul", *rows, class_="index"), el("p", *legend, class_="legend small muted")])
 
 
-def _job(subject: SubjectReport) -> Markup:
+def _job(subject: SubjectReport, number: int) -> Markup:
     coverage = subject.coverage
     facts: list[tuple[str, str]] = [("System", subject.system)]
     facts.append(("Guarantee", subject.guarantee or "not stated"))
@@ -167,7 +167,7 @@ def _job(subject: SubjectReport) -> Markup:
         el("span", label(subject), class_="title"),
         el("span", f" {count_words(verdict_counts(subject.strikes)) or 'not struck'}", class_="muted"),
     )
-    anchor = el("span", id=f"j-{_anchor(subject)}")
+    anchor = el("span", id=f"j-{number}")
     body = el("div", anchor, _list(facts), strikes_table(subject) if subject.strikes else Markup(""))
     return el("details", head, body, class_="job")
 
@@ -198,8 +198,3 @@ def _lamp(subject: SubjectReport) -> str:
         transport = any(strike.layer == "transport" and tone(strike.verdict) == "bad" for strike in subject.strikes)
         return "transport" if transport else "good"
     return "unsure" if subject.verdict in UNSURE else "bad"
-
-
-def _anchor(subject: SubjectReport) -> str:
-    """A fragment that needs no quoting."""
-    return "".join(char if char.isalnum() and char.isascii() else "-" for char in f"{subject.name}-{subject.mode}")
