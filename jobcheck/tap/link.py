@@ -112,6 +112,12 @@ class Link:
             self.closed.set()
             self.listener.forget(self)
 
+    @property
+    def over(self) -> bool:
+        """Nothing more will pass: the side that ended last closes."""
+        held = self._held[OUT] or self._held[IN]
+        return self.cutting or (self._ends[OUT] and self._ends[IN] and not held)
+
     # Inside
 
     def _route(self, way: str, units: list[Unit]) -> None:
@@ -171,7 +177,7 @@ class _Side(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         self.link.ended(self.way)
-        return True
+        return not self.link.over
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.ready = False

@@ -65,7 +65,8 @@ class Listener:
             self._server.close()
         for link in list(self.links):
             link.reset()
-        await asyncio.sleep(0)
+        for _ in range(3):  # transports tell their protocols, and close their sockets, in later turns of the loop
+            await asyncio.sleep(0)
 
     # What links call
 
