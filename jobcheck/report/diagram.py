@@ -7,7 +7,7 @@ and the diagram stays whole; the text can be read aloud, searched and copied.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jobcheck.history.report import StoryLine
 
@@ -41,6 +41,7 @@ class _Lanes:
 
 def diagram(story: Sequence[StoryLine], title: str) -> Markup:
     """The whole story, headed by the names of its lanes."""
+    story = _struck(story)
     lanes = _lanes(story)
     rows = []
     code = ""
@@ -54,6 +55,18 @@ def diagram(story: Sequence[StoryLine], title: str) -> Markup:
     names = [_name(lanes, name) for name in lanes.names]
     head = el("svg", *names, class_="names", width=width, height=_NAMES, aria_hidden="true")
     return el("figure", el("figcaption", title), head, el("ol", *rows, class_="story"), class_="run")
+
+
+def _struck(story: Sequence[StoryLine]) -> list[StoryLine]:
+    """The story with each strike on the lane that it hit: where jobcheck struck, the last that spoke or was given."""
+    out: list[StoryLine] = []
+    last = ""
+    for line in story:
+        if line.kind in ("message", "delivery"):
+            last = line.lane
+        hit = line.kind == "strike" and line.lane in ("", "jobcheck") and last
+        out.append(replace(line, lane=last) if hit else line)
+    return out
 
 
 def _lanes(story: Sequence[StoryLine]) -> _Lanes:
@@ -105,7 +118,7 @@ def _who(line: StoryLine) -> Markup:
     if line.kind == "delivery":
         return el("span", f"to {line.lane} ", class_="who")
     if line.kind == "effect":
-        return el("span", f"effect at {other} ", class_="who")
+        return el("span", "effect " if line.text.startswith(other) else f"effect at {other} ", class_="who")
     return Markup("")
 
 

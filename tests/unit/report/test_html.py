@@ -125,6 +125,14 @@ def test_a_dead_worker_has_no_lane_after_its_death_and_a_living_one_has() -> Non
     assert "lane alive" in last
 
 
+def test_a_strike_of_jobchecks_is_drawn_on_the_worker_that_it_hit() -> None:
+    story = [StoryLine("w1", "a", "db", way="out"), StoryLine("jobcheck", "SIGKILL", "db", "strike")]
+    text = str(diagram([*story, StoryLine("w2", "b", "db", way="out")], "x"))
+    assert ">jobcheck<" not in text
+    assert "lane alive" not in text.split("<li ")[3].split("lane alive", 1)[1]
+    assert 'class="kill"' in text
+
+
 def test_lanes_that_nobody_named_draw_nothing_and_do_not_fail() -> None:
     Page(str(diagram([StoryLine("", "", "", kind) for kind in ("message", "strike", "effect", "delivery")], "x")))
 
