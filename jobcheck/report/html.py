@@ -15,9 +15,11 @@ from .stories import Told, causes_by_verdict, stories
 from .strips import strikes_table, strip
 from .text import (
     UNSURE,
+    by_name,
     count_words,
     coverage_line,
     finding_words,
+    headline,
     label,
     listed,
     plural,
@@ -26,9 +28,6 @@ from .text import (
     verdict_counts,
     verified_words,
 )
-
-_HEADLINES = {"ok": "Every effect happened as often as it should", "unknown": "No answer"}
-_BROKEN = "Effects were lost, or happened twice"
 
 
 def html(report: Report) -> str:
@@ -42,7 +41,7 @@ def html(report: Report) -> str:
         header=_header(report, told),
         findings=_findings(report, told),
         index=_index(report),
-        jobs=join(_job(subject, number) for number, subject in enumerate(report.subjects, 1)),
+        jobs=join(_job(subject, number) for number, subject in enumerate(by_name(report.subjects), 1)),
         footer=_footer(report),
     )
 
@@ -54,7 +53,7 @@ def _header(report: Report, told: Sequence[Told]) -> Markup:
     return join(
         [
             el("p", el("span", report.verdict, class_=f"badge {kind} big"), " jobcheck", class_="brand"),
-            el("h1", _HEADLINES.get(report.verdict, _BROKEN)),
+            el("h1", headline(report)),
             el("p", coverage_line(report.subjects, causes_by_verdict(told)), class_="coverage"),
             el("p", " · ".join(filter(None, facts)), class_="muted"),
         ]
@@ -126,7 +125,7 @@ def _replay(told: Told) -> Markup:
 def _index(report: Report) -> Markup:
     """All jobs with their strips, small enough to stand beside the findings."""
     rows = []
-    for number, subject in enumerate(report.subjects, 1):
+    for number, subject in enumerate(by_name(report.subjects), 1):
         counts = verdict_counts(subject.strikes)
         mark = el("span", class_=f"lamp {_lamp(subject)}")
         name = el("a", subject.name, href=f"#j-{number}")

@@ -7,10 +7,20 @@ import re
 from jobcheck.history.report import Report
 
 from .stories import Told, causes_by_verdict, plain_story, stories
-from .text import clean, count_words, coverage_line, finding_words, label, title_of, verdict_counts, verified_words
+from .text import (
+    by_name,
+    clean,
+    count_words,
+    coverage_line,
+    finding_words,
+    headline,
+    label,
+    title_of,
+    verdict_counts,
+    verified_words,
+)
 
-_HEADS = {"ok": "✅ every effect happened as often as it should", "unknown": "❔ no answer: see what is missing below"}
-_BROKEN = "❌ effects were lost or happened twice"
+_SIGNS = {"ok": "✅", "unknown": "❔"}
 _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&@$#]")
 
 
@@ -18,7 +28,7 @@ def summary(report: Report) -> str:
     """The report as GitHub-flavoured Markdown, far below the 1 MiB that a step may give."""
     told = stories(report)
     lines = [
-        f"## jobcheck: {_HEADS.get(report.verdict, _BROKEN)}",
+        f"## {_SIGNS.get(report.verdict, '❌')} jobcheck: {headline(report)}",
         "",
         _escape(coverage_line(report.subjects, causes_by_verdict(told))),
         "",
@@ -57,7 +67,7 @@ def _other(told: Told) -> str:
 
 def _jobs(report: Report) -> list[str]:
     lines = ["| job | mode | points | strikes | outcome | findings |", "|---|---|--:|--:|---|---|"]
-    for subject in report.subjects:
+    for subject in by_name(report.subjects):
         outcome = count_words(verdict_counts(subject.strikes)) or "not struck"
         counts = (str(subject.coverage.points), str(subject.coverage.strikes))
         lines.append(_cells((subject.name, subject.mode, *counts, outcome, finding_words(subject.findings))))

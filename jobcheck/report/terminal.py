@@ -15,9 +15,11 @@ from .progress import Progress
 from .screen import STYLES, Screen
 from .stories import Told, causes_by_verdict, shorten, stories
 from .text import (
+    by_name,
     count_words,
     coverage_line,
     finding_words,
+    headline,
     label,
     plural,
     title_of,
@@ -40,7 +42,7 @@ def render(report: Report, console: Console, *, path: Path | None = None) -> Non
     told = stories(report)
     if report.subjects:
         screen.line()
-        console.print(_table(report.subjects, screen))
+        console.print(_table(by_name(report.subjects), screen))
     for number, item in enumerate(told, 1):
         _story(item, screen, f"{number} of {len(told)}")
     for subject in report.subjects:
@@ -191,10 +193,9 @@ def _ending(report: Report, told: Sequence[Told], screen: Screen, path: Path | N
         screen.line()
     if path is not None:
         screen.whole(Text("report  ", "dim").append(screen.safe(str(path)), ""))
-    words = coverage_line(report.subjects, causes_by_verdict(told))
-    verdict = "ok" if report.verdict == "ok" else "unknown" if report.verdict == "unknown" else "broken"
-    head = Text(f"{screen.symbol(tone(verdict))} {verdict:<7} ", STYLES[tone(verdict)])
-    screen.hanging(head, words)
+    verdict = tone(report.verdict if report.verdict in ("ok", "unknown") else "broken")
+    screen.hanging(Text(f"{screen.symbol(verdict)} ", STYLES[verdict]), headline(report), STYLES[verdict])
+    screen.hanging(Text("  "), coverage_line(report.subjects, causes_by_verdict(told)))
     facts = [f"seed {report.seed}", f"{report.seconds:.1f} s" if report.seconds else ""]
     facts.append(f"{plural(report.redacted, 'secret')} redacted" if report.redacted else "")
     screen.hanging(Text("  "), ", ".join(filter(None, facts)), "dim")

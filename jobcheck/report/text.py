@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from jobcheck.history.records import NEVER_PASS, WORST_FIRST, Verdict
-from jobcheck.history.report import FindingReport, StrikeReport, SubjectReport
+from jobcheck.history.report import FindingReport, Report, StrikeReport, SubjectReport
 
 OK = str(Verdict.OK)
 UNSURE = frozenset(str(verdict) for verdict in NEVER_PASS)
@@ -96,6 +96,27 @@ def verified_words(finding: FindingReport) -> str:
     if not of:
         return "not verified"
     return f"verified {reproduced}/{of}" if reproduced == of else f"flaky {reproduced}/{of}"
+
+
+def headline(report: Report) -> str:
+    """The run's result in words. A demo is `ok` when it found what is planted, not when it found nothing."""
+    if report.verdict == "unknown":
+        return "Not every strike gave an answer"
+    if any(subject.expected for subject in report.subjects):
+        return "Found exactly what is planted" if report.verdict == OK else "Found something else than what is planted"
+    if report.verdict != OK:
+        return "Effects were lost, or happened more often than they should"
+    if any(subject.findings for subject in report.subjects):
+        return "The app's own code held; what was found is the transport's, or accepted"
+    return "Every effect happened as often as it should"
+
+
+def by_name(subjects: Iterable[SubjectReport]) -> list[SubjectReport]:
+    """The subjects with all modes of a job side by side, jobs in the order in which they first come."""
+    groups: dict[str, list[SubjectReport]] = {}
+    for subject in subjects:
+        groups.setdefault(subject.name, []).append(subject)
+    return [subject for group in groups.values() for subject in group]
 
 
 def title_of(finding: FindingReport) -> str:

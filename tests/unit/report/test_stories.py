@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jobcheck.history.report import Coverage, Report, StoryLine, StrikeReport, SubjectReport
 from jobcheck.report.stories import Told, plain_story, shorten, stories
-from jobcheck.report.text import clean, coverage_line, finding_words, listed, plural, verified_words
+from jobcheck.report.text import by_name, clean, coverage_line, finding_words, headline, listed, plural, verified_words
 
 from . import samples
 
@@ -55,6 +55,27 @@ def test_the_designs_own_coverage_line() -> None:
 def test_a_capped_space_says_so() -> None:
     subject = SubjectReport("a", "b", "queue", coverage=Coverage(5, 10, 9, False, "capped at 10 of 21"))
     assert coverage_line([subject]) == "5 points, 10 strikes, 9 fired; capped at 10 of 21"
+
+
+def test_the_headline_says_what_the_verdict_means_for_this_run() -> None:
+    demo = samples.demo()
+    assert headline(demo) == "Found exactly what is planted"
+    assert headline(replace(demo, verdict="broken")) == "Found something else than what is planted"
+    assert headline(samples.unknown()) == "Not every strike gave an answer"
+    own = replace(samples.naive(True), expected="")
+    assert headline(replace(demo, verdict="broken", subjects=(own,))).startswith("Effects were lost")
+    assert headline(replace(demo, subjects=(own,))).startswith("The app's own code held")
+    assert headline(replace(demo, subjects=())) == "Every effect happened as often as it should"
+
+
+def test_the_modes_of_a_job_stand_side_by_side() -> None:
+    names = [SubjectReport(name, "s", mode) for mode in ("handler", "queue") for name in ("b", "a")]
+    assert [(item.name, item.mode) for item in by_name(names)] == [
+        ("b", "handler"),
+        ("b", "queue"),
+        ("a", "handler"),
+        ("a", "queue"),
+    ]
 
 
 def test_words() -> None:

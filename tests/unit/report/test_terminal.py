@@ -86,8 +86,9 @@ def test_transport_findings_of_all_variants_are_told_once() -> None:
 
 def test_the_coverage_is_the_last_word_but_for_the_seed() -> None:
     lines = shown(samples.demo(), 120).splitlines()
-    assert lines[-2] == "✗ broken  27 points, 33 strikes, 33 fired: 21 ok, 6 duplicated (2 causes), 6 lost (1 cause)"
-    assert lines[-3] == f"report  {HTML}"
+    assert lines[-2] == "  27 points, 33 strikes, 33 fired: 21 ok, 6 duplicated (2 causes), 6 lost (1 cause)"
+    assert lines[-3] == "✓ Found exactly what is planted"
+    assert lines[-4] == f"report  {HTML}"
 
 
 def test_one_finding_can_be_shown_alone() -> None:

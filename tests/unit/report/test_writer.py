@@ -18,7 +18,7 @@ from . import samples
 def test_the_summary_has_counts_the_failing_table_and_the_command() -> None:
     text = summary(samples.demo())
     lines = text.splitlines()
-    assert lines[0].startswith("## jobcheck: ❌")
+    assert lines[0] == "## ✅ jobcheck: Found exactly what is planted"
     assert lines[2].startswith("27 points, 33 strikes, 33 fired: 21 ok, 6 duplicated (2 causes)")
     row = "| 5be072 | naive, handler mode; the same in queue mode | duplicated |"
     assert any(line.startswith(row) for line in lines)
@@ -33,7 +33,7 @@ def test_transport_findings_are_folded_below_the_failing_ones() -> None:
 
 def test_a_green_summary_has_no_failing_table() -> None:
     text = summary(samples.green())
-    assert text.startswith("## jobcheck: ✅")
+    assert text.startswith("## ✅ jobcheck: ")
     assert "Run it again" not in text
 
 
