@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +22,6 @@ from .listener import Listener
 from .paths import template
 from .resources import Resources
 
-_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
 _READS = ("GET", "HEAD", "OPTIONS")
 _READ = 64 * 1024
 
@@ -37,28 +35,15 @@ class Silence(enum.Enum):
     """Close the connection."""
 
 
-def hide_secrets(headers: dict[str, str]) -> dict[str, str]:
-    """The headers with the usual credentials taken out. The runner hands in the journal's own redactor instead."""
-    return {name: "<redacted>" if name in _SECRET_HEADERS else value for name, value in headers.items()}
-
-
 class HttpProvider(Listener):
     """One provider on a free loopback port. Keeps connections alive, takes chunked bodies, pipelined requests and
     `Expect: 100-continue`."""
 
-    def __init__(
-        self,
-        name: str,
-        spec: Provider,
-        ledger: Ledger,
-        *,
-        redact: Callable[[dict[str, str]], dict[str, str]] = hide_secrets,
-    ) -> None:
+    def __init__(self, name: str, spec: Provider, ledger: Ledger) -> None:
         super().__init__(name)
         self.spec = spec
         self.ledger = ledger
         self.keys = IdempotencyKeys(ledger.clock)
-        self._redact = redact
         self._routes = Routes(spec.routes)
         self._forced: Answer | None = None
         self._resources = Resources(name)
@@ -177,7 +162,7 @@ class HttpProvider(Listener):
         fields: dict[str, Any] = {
             "method": call.method,
             "path": call.path,
-            "headers": self._redact(dict(call.headers)),
+            "headers": dict(call.headers),
             "json": call.json,
         }
         if made:

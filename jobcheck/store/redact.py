@@ -61,7 +61,7 @@ _TOKENS = re.compile(
 _SCHEME = re.compile(r"\b(Bearer|Basic|Digest)( +)([\w.~+/=-]{6,})", re.IGNORECASE)
 _SCHEME_HEADER = re.compile(r"([A-Za-z][\w-]{0,30})( +)(\S.*)", re.DOTALL)
 _LOGIN = re.compile(r"://([^\s/:@?#]*):([^\s/@?#]+)@")
-_CARD = re.compile(r"(?<![\d.])[2-6](?:[ -]?\d){12,18}(?!\d)")
+_CARD = re.compile(r"[2-6](?<![\d.][2-6])(?:[ -]?\d){12,18}(?!\d)")
 _NOT_ALNUM = re.compile(r"[^0-9a-z]")
 _SECRET_HEADERS = frozenset({"authorization", "proxyauthorization", "cookie", "setcookie"})
 _MOST_DEPTH = 40
@@ -102,6 +102,10 @@ class Redactor:
         """The headers with credentials taken out; a scheme such as `Bearer` stays."""
         return {name: self._header(name, value) for name, value in headers.items()}
 
+    def key(self, key: str) -> str:
+        """An idempotency key: it stays, since it is compared and shown, unless it is a token itself."""
+        return self._tokens(key)
+
     def json(self, value: Any) -> Any:
         """The JSON value with the values of sensitive fields, tokens and card numbers taken out."""
         return self._json(value, 0)
@@ -111,7 +115,7 @@ class Redactor:
         if plain in _SECRET_HEADERS or self._sensitive(plain):
             scheme = _SCHEME_HEADER.fullmatch(value) if plain.endswith("authorization") else None
             return f"{scheme[1]}{scheme[2]}{self._hide(scheme[3])}" if scheme else self._hide(value)
-        return self._tokens(value) if "idempotency" in plain else self.text(value)
+        return self.key(value) if "idempotency" in plain else self.text(value)
 
     def _json(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
@@ -131,7 +135,7 @@ class Redactor:
     def _member(self, name: str, value: Any, depth: int) -> Any:
         plain = _squash(name)
         if "idempotency" in plain and isinstance(value, str):
-            return self._tokens(value)
+            return self.key(value)
         if plain == "headers" and isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
             return self.headers(value)
         if self._keep_bodies or not self._sensitive(plain) or value is None or isinstance(value, bool):
