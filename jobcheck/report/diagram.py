@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from jobcheck.history.report import StoryLine
 
 from .markup import Markup, el, join
+from .stories import again
 
 STEP = 28
 """Pixels between two lanes."""
@@ -45,10 +46,11 @@ def diagram(story: Sequence[StoryLine], title: str) -> Markup:
     lanes = _lanes(story)
     rows = []
     code = ""
+    times = again(story)
     for number, line in enumerate(story):
         # A line of code is named where it begins to speak, not again at each of its messages.
         told = line.kind != "strike" and (line.code == code or line.way == "in")
-        rows.append(_row(lanes, number, line, "" if told else line.code))
+        rows.append(_row(lanes, number, line, "" if told else line.code, times.get(number, "")))
         code = "" if line.kind in ("strike", "recovery") else line.code or code
     # The last name leans out of its lane to the right.
     width = lanes.width + 48
@@ -97,7 +99,7 @@ def _name(lanes: _Lanes, name: str) -> Markup:
     return el("text", shown, x=x + 3, y=y, transform=f"rotate(-52 {x + 3} {y})", class_=f"name {kind}")
 
 
-def _row(lanes: _Lanes, number: int, line: StoryLine, code: str) -> Markup:
+def _row(lanes: _Lanes, number: int, line: StoryLine, code: str, times: str) -> Markup:
     shapes = [_lane(lanes, name, number) for name in lanes.names]
     shapes.append(_drawn(lanes, line))
     picture = el("svg", *shapes, width=lanes.width, height="100%", aria_hidden="true")
@@ -105,6 +107,8 @@ def _row(lanes: _Lanes, number: int, line: StoryLine, code: str) -> Markup:
     words = [_who(line), el("span", line.text, class_="what")]
     if code:
         words.append(el("span", f" {code}", class_="code"))
+    if times:
+        words.append(el("span", f" {times}", class_="times"))
     body = el("div", *words, class_="text", title=f"at {line.at * 1000:.1f} ms")
     return el("li", el("div", picture, class_="lanes", style=f"width:{lanes.width}px"), body, class_=f"row {kind}")
 

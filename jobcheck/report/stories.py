@@ -94,6 +94,19 @@ def shorten(lines: Sequence[StoryLine], limit: int) -> list[StoryLine | int]:
     return out
 
 
+def again(story: Sequence[StoryLine]) -> dict[int, str]:
+    """`2nd time` by line number, for effects that stood in the story before, word for word."""
+    seen: Counter[tuple[str, str]] = Counter()
+    out = {}
+    for number, line in enumerate(story):
+        if line.kind == "effect":
+            seen[line.upstream, line.text] += 1
+            count = seen[line.upstream, line.text]
+            if count > 1:
+                out[number] = {2: "2nd time", 3: "3rd time"}.get(count, f"{count}th time")
+    return out
+
+
 def plain_story(told: Told, *, limit: int = 60) -> str:
     """The story as plain text of several lines, for JUnit and other places without layout."""
     finding = told.finding

@@ -13,7 +13,7 @@ from jobcheck.history.report import FindingReport, Report, StoryLine, SubjectRep
 
 from .progress import Progress
 from .screen import STYLES, Screen
-from .stories import Told, causes_by_verdict, shorten, stories
+from .stories import Told, again, causes_by_verdict, shorten, stories
 from .text import (
     by_name,
     count_words,
@@ -146,23 +146,27 @@ def _fields(told: Told, screen: Screen) -> None:
 def _messages(story: Sequence[StoryLine], screen: Screen) -> None:
     lanes = min(12, max((len(screen.safe(line.lane)) for line in story if line.kind == "message"), default=0))
     names = min(14, max((len(screen.safe(line.upstream)) for line in story), default=0))
+    times = again(story)
+    told = {id(line): times[number] for number, line in enumerate(story) if number in times}
     for line in shorten(story, STORY_LINES):
         if isinstance(line, int):
             screen.line(Text(f"    {screen.symbol('cut')} {plural(line, 'more message')} in the HTML report", "dim"))
         elif line.kind == "message":
             head = f"    {screen.cut(line.lane, lanes):<{lanes}} {screen.symbol('in' if line.way == 'in' else 'out')} "
             head += f"{screen.cut(line.upstream, names):<{names}}  "
-            text = Text(head, "dim").append(screen.cut(line.text, screen.width - len(head)), "")
-            screen.line(text)
+            screen.line(Text(head, "dim").append(screen.cut(line.text, screen.width - len(head)), ""))
         else:
-            symbol = screen.symbol(line.kind)
-            style = {"strike": STYLES["bad"], "recovery": "cyan", "delivery": "cyan", "effect": "magenta"}.get(
-                line.kind
-            )
-            who = "" if line.lane in ("jobcheck", "", line.upstream) or line.text.startswith(line.lane) else line.lane
-            screen.hanging(
-                Text(f"  {symbol} ", style or "dim"), f"{who}: {line.text}" if who else line.text, style or ""
-            )
+            _happening(line, told.get(id(line), ""), screen)
+
+
+def _happening(line: StoryLine, times: str, screen: Screen) -> None:
+    """A line that is no message: it wraps, as none of it may be lost."""
+    styles = {"strike": STYLES["bad"], "recovery": "cyan", "delivery": "cyan", "effect": "magenta"}
+    style = styles.get(line.kind, "")
+    named = line.lane in ("jobcheck", "", line.upstream) or line.text.startswith(line.lane)
+    text = line.text if named else f"{line.lane}: {line.text}"
+    head = Text(f"  {screen.symbol(line.kind)} ", style or "dim")
+    screen.hanging(head, f"{text} ({times})" if times else text, style)
 
 
 def _remarks(subject: SubjectReport, screen: Screen) -> None:

@@ -43,14 +43,14 @@ def attempt(lane: str, at: float, charge: int = 1) -> tuple[StoryLine, ...]:
     """The messages of one attempt of the naive job, from the charge to the mail."""
     return (
         out(lane, "payments", f"POST /charges {BODY}", at, CHARGE),
-        StoryLine("payments", f"charge {charge} of invoice 1000017", "payments", "effect", at=at + 0.001),
+        StoryLine("payments", f"payments POST /charges {BODY}", "payments", "effect", at=at + 0.001),
         back(lane, "payments", f'201 {{"id": "ch_{charge}"}}', at + 0.002),
         out(lane, "db", "BEGIN", at + 0.003),
         out(lane, "db", "UPDATE invoices SET state='charged' WHERE id=1000017", at + 0.004, COMMIT),
         out(lane, "db", "COMMIT", at + 0.005, COMMIT),
         back(lane, "db", "COMMIT", at + 0.006),
         out(lane, "mail", "DATA mail to ada@example.com: Invoice 1000017", at + 0.007, MAIL),
-        StoryLine("mail", "mail 1 to ada@example.com: Invoice 1000017", "mail", "effect", at=at + 0.008),
+        StoryLine("mail", "mail to ada@example.com: Invoice 1000017", "mail", "effect", at=at + 0.008),
         back(lane, "mail", "250 OK", at + 0.009),
     )
 

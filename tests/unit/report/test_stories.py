@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobcheck.history.report import Coverage, Report, StoryLine, StrikeReport, SubjectReport
-from jobcheck.report.stories import Told, plain_story, shorten, stories
+from jobcheck.report.stories import Told, again, plain_story, shorten, stories
 from jobcheck.report.text import by_name, clean, coverage_line, finding_words, headline, listed, plural, verified_words
 
 from . import samples
@@ -109,6 +109,11 @@ def test_a_shortened_story_keeps_its_strike_and_counts_what_it_left_out(lines: i
     assert len(kept) + sum(line for line in got if isinstance(line, int)) == lines
     assert [line for line in story if line in kept] == kept
     assert strike >= lines or story[strike] in kept
+
+
+def test_an_effect_that_comes_word_for_word_again_is_counted() -> None:
+    lines = [StoryLine("mail", text, "mail", "effect") for text in ("a", "b", "a", "a", "a")]
+    assert again([*lines, StoryLine("mail", "b", "mail")]) == {2: "2nd time", 3: "3rd time", 4: "4th time"}
 
 
 def test_the_plain_story_has_all_that_a_reader_needs() -> None:
