@@ -18,7 +18,7 @@ from ..services.spec import Address
 from .bodies import canonical
 from .observer import Seen
 
-_PATIENCE = 10.0
+PATIENCE = 10.0
 """Seconds for one look: a query that waits for a lock of a stopped worker must not hold up the run."""
 
 
@@ -50,9 +50,10 @@ class RowsObserver:
         Raises UsageError for a query that does not run, ServiceError when the database cannot be reached, WaitTimeout
         when it does not answer.
         """
+        rows = await self._rows()
         before, self._known = self._known, Counter()
         fresh = []
-        for row in await self._rows():
+        for row in rows:
             body = canonical(row)
             self._known[body] += 1
             if self._known[body] > before[body]:
@@ -82,10 +83,10 @@ class RowsObserver:
     async def _ask(self) -> list[dict[str, Any]]:
         if self._link is None:
             connecting = psycopg.AsyncConnection.connect(self._conninfo(), autocommit=True, row_factory=dict_row)
-            self._link = await within(connecting, _PATIENCE, f"a connection to {self._where}")
+            self._link = await within(connecting, PATIENCE, f"a connection to {self._where}")
         try:
             async with self._link.cursor() as cursor:
-                await within(cursor.execute(self.query.encode()), _PATIENCE, f"the rows of {self.name}")
+                await within(cursor.execute(self.query.encode()), PATIENCE, f"the rows of {self.name}")
                 rows = await cursor.fetchall()
         except WaitTimeout:
             await self.close()
