@@ -5,26 +5,20 @@ The public names are loaded lazily, so that a worker that imports `jobcheck` for
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .marks import mark as mark
-
-_PUBLIC = {"mark": "marks"}
+    from .api import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        import importlib
-
-        return getattr(importlib.import_module(f".{_PUBLIC[name]}", __name__), name)
     if name.startswith("_"):
         raise AttributeError(name)
-    from . import api
-
+    module = importlib.import_module(".marks" if name == "mark" else ".api", __name__)
     try:
-        return getattr(api, name)
+        return getattr(module, name)
     except AttributeError:
         raise AttributeError(f"jobcheck has no name {name!r}; its public names are in jobcheck.api.__all__") from None

@@ -9,7 +9,7 @@ from .errors import JobcheckError, UsageError
 from .marks import mark
 from .runner.rig import Files, Rig, Rows, load_rig
 from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
-from .systems.celery.adapter import Celery
+from .systems.registry import celery
 
 __all__ = [
     "Case",
@@ -32,7 +32,6 @@ __all__ = [
     "smtp",
 ]
 
-celery = Celery
 redis = Redis
 postgres = Postgres
 rabbitmq = RabbitMQ

@@ -17,6 +17,8 @@ from ..history.records import Operation, Point
 COUNTED = ("request", "opaque")
 CHANGES = ("yes", "maybe")
 NO_POINT = ("noise", "poll")
+PRODUCER = "producer"
+"""The child that makes cases: what it sends is not the job's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
     points: list[Point] = []
     links: list[int] = []
     for op in operations:
-        if (job and op.job != job) or (worker and op.worker != worker):
+        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
             continue
         side = _side(op)
         if not side:
@@ -68,7 +70,7 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
                 nth=nth,
                 side=side,
                 code=op.code,
-                summary=(answer.summary if answer is not None and answer.summary else op.summary),
+                summary=op.summary,
                 broker=op.upstream == broker,
                 role=op.role,
             )

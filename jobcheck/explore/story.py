@@ -82,5 +82,5 @@ def _with_effects(lines: list[StoryLine], effects: Sequence[Effect]) -> list[Sto
         text = f"{effect.name} {effect.body}"[:160] if effect.applied else f"no new effect: {effect.name} {effect.note}"
         upstream = effect.name.split(" ", 1)[0]
         place = next((at for at, line in enumerate(out) if line.at > effect.at), len(out))
-        out.insert(place, StoryLine(upstream, text, upstream, "effect", "", effect.at))
+        out.insert(place, StoryLine(upstream, text, upstream, "effect" if effect.applied else "note", "", effect.at))
     return out

@@ -15,6 +15,7 @@ from ..workers.spec import ProcessSpec, ReadyNow
 from ..workers.supervisor import Supervisor, Worker
 
 AGENT = Path(__file__).parent.parent / "workers" / "inside" / "agent.py"
+PACKAGES = Path(__file__).resolve().parent.parent.parent
 _sockets = itertools.count(1)
 
 
@@ -73,7 +74,7 @@ class Agent:
         spec = ProcessSpec(
             name=name,
             argv=(python, str(AGENT)),
-            env={**env, "JOBCHECK_AGENT": str(path)},
+            env={**env, "JOBCHECK_AGENT": str(path), "JOBCHECK_PATH": str(PACKAGES)},
             cwd=cwd,
             ready=ReadyNow(),
         )

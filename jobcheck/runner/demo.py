@@ -68,7 +68,7 @@ def compare(report: Report) -> Report:
         )
         exact = exact and good
         text = f"planted {planted}, found {found}"
-        if transport or lost:
+        if lost != transport:
             text += f"; at the transport {transport}, found {lost}"
         subjects.append(replace(subject, expected=text))
     return replace(report, subjects=tuple(subjects), verdict="ok" if exact else "broken")

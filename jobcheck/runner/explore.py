@@ -238,11 +238,10 @@ class Exploration:
     def _title(self, cause: Cause) -> str:
         what = " and ".join(cause.effects) or "the job"
         where = gap(cause.outcomes[0].strike, self.points)
-        many = f" (and {len(cause.outcomes) - 1} more)" if len(cause.outcomes) > 1 else ""
         if cause.layer != HANDLER:
-            return f"the job is lost when the worker dies {where}{many}"
+            return f"the job is lost when the worker dies {where}"
         verb = {Verdict.DUPLICATED: "happens again", Verdict.LOST: "is lost"}.get(cause.verdict, str(cause.verdict))
-        return f"{what} {verb} when the worker dies {where}{many}"
+        return f"{what} {verb} when the worker dies {where}"
 
     # The report
 
@@ -291,7 +290,8 @@ class Exploration:
             )
         if settings.lease:
             notes.append(
-                f"leases were rewound; the user's own of {settings.lease:g} s was left as it is (its length is not proven)"
+                f"leases were rewound; the user's own of {settings.lease:g} s was left as it is, "
+                "so its length is not proven"
             )
         return settings.guarantee, notes
 

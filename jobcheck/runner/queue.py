@@ -108,7 +108,6 @@ class QueueMode:
         held = list(seat.dialect.held())
         await seat.kill()
         spare = await crew.replace(seat)
-        before = sum(one.slot.deliveries for one in crew.seats)
         broker = lane.addresses[self.system.broker]
         if note := await self.system.rewind(broker, held, crew.producer.agent.call):
             running.notes.append(note)
@@ -117,7 +116,7 @@ class QueueMode:
         spare.begin()
         spare.slot.release()
         running.unsettled = await quiet.reached(spare)
-        running.deliveries_after = sum(one.slot.deliveries for one in crew.seats) - before
+        running.deliveries_after = spare.slot.deliveries
         return spare
 
     def _enqueued(self, crew: Crew) -> list[str]:

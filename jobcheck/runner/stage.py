@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ class Stage:
         self.guardian.watch_folder(self.folder)
         self.supervisor = Supervisor(self.run_id, logs, self.guardian)
         self._services: dict[tuple[str, object], Service] = {}
+        self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Stage:
         return self
@@ -53,7 +55,11 @@ class Stage:
         return scrubbed({"HOME": str(home), "JOBCHECK_RUN": self.run_id, **extra})
 
     async def services(self, rig: Rig) -> dict[str, Service]:
-        """The rig's brokers and databases, each started once per run."""
+        """The rig's brokers and databases, each started once per run, whichever lane asks first."""
+        async with self._starting:
+            return await self._started(rig)
+
+    async def _started(self, rig: Rig) -> dict[str, Service]:
         found: dict[str, Service] = {}
         for name, spec in rig.upstreams.items():
             if isinstance(spec, Provider | Smtp):

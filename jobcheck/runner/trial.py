@@ -181,9 +181,10 @@ def _clean(effect: Effect, lane: Lane) -> Effect:
 
 async def first_of(*events: asyncio.Event | asyncio.Future[Any], seconds: float) -> bool:
     """Waits until one of them is there; False when none came in time."""
-    waiters = [asyncio.ensure_future(event.wait()) if isinstance(event, asyncio.Event) else event for event in events]
-    done, _ = await asyncio.wait(waiters, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    for event, waiter in zip(events, waiters, strict=True):
-        if isinstance(event, asyncio.Event) and not waiter.done():
-            waiter.cancel()
+    tasks = Tasks()
+    waiters = [tasks.start("event", event.wait()) if isinstance(event, asyncio.Event) else event for event in events]
+    try:
+        done, _ = await asyncio.wait(waiters, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        await tasks.close()
     return bool(done)

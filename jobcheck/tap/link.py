@@ -64,7 +64,10 @@ class Link:
         self.cutting = True
         self.drop()
         self.client.abort()
-        self.upstream.end()
+        if self._ends[IN]:
+            self.upstream.close()
+        else:
+            self.upstream.end()
         try:
             await asyncio.wait_for(self.closed.wait(), deadline)
         except TimeoutError:

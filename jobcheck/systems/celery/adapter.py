@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import UsageError
-from ...services.clients import redis_client
 from ...services.spec import Address
 from ..contract import AgentCall, Blame, Dialect, Launch, Settings
 from .redis_dialect import RedisDialect
@@ -89,6 +88,8 @@ class Celery:
         )
 
     async def depth(self, address: Address, settings: Settings) -> int:
+        from ...services.clients import redis_client
+
         prefix = settings.values.get("global_keyprefix", "")
         async with redis_client(address) as client:
             pipe = client.pipeline(transaction=False)
@@ -101,6 +102,8 @@ class Celery:
     async def rewind(self, address: Address, held: Sequence[str], call: AgentCall) -> str:
         if not held:
             return ""
+        from ...services.clients import redis_client
+
         async with redis_client(address) as client:
             for tag in held:
                 await client.zadd("unacked_index", {tag: 1}, xx=True)

@@ -191,6 +191,9 @@ class Agent:
 
 def main():
     sys.path.insert(0, os.getcwd())
+    if importlib.util.find_spec("jobcheck") is None:
+        # A rig file says `import jobcheck`; where the app's environment has none, the harness's own serves.
+        sys.path.append(os.environ["JOBCHECK_PATH"])
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(os.environ["JOBCHECK_AGENT"])
     Agent(connection).run()
