@@ -389,6 +389,18 @@ def test_a_key_is_remembered_for_accepted_calls_only() -> None:
     asyncio.run(main())
 
 
+def test_a_call_that_was_dropped_before_it_was_carried_out_is_new_the_next_time() -> None:
+    async def main() -> None:
+        async with provider() as server:
+            server.program("POST /charges", {"drop": True})
+            with pytest.raises(requests.ConnectionError):
+                await asyncio.to_thread(post, server, {}, "k")
+            assert (await asyncio.to_thread(post, server, {}, "k")).status_code == 201
+            assert [item[2:] for item in seen(server)] == [(False, "connection closed"), (True, "")]
+
+    asyncio.run(main())
+
+
 def test_a_lost_answer_is_replayed_to_the_second_attempt() -> None:
     async def main() -> None:
         async with provider() as server:

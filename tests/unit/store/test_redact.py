@@ -62,6 +62,7 @@ def test_a_secret_in_a_text_is_taken_out(text: str, secret: str) -> None:
         "order 1234567890123456 at 1763000000123",
         "uuid 6f1c8a52-1b0e-4c7e-9d5f-0a1b2c3d4e5f",
         "4111 1111 1111 1112",
+        "94111111111111111 and 0.4111111111111111",
         "http://127.0.0.1:8080/a@b",
         "mail to ann@example.org: your token is on its way",
         "",
