@@ -19,7 +19,7 @@ from .bodies import canonical, read_body
 from .idempotency import IdempotencyKeys, Stored
 from .ledger import Ledger
 from .listener import Listener
-from .paths import template
+from .paths import label
 from .resources import Resources
 
 _READS = ("GET", "HEAD", "OPTIONS")
@@ -167,7 +167,7 @@ class HttpProvider(Listener):
         }
         if made:
             fields["id"] = made
-        name = f"{self.name} {call.method} {template(call.path)}"
+        name = f"{self.name} {label(call.method, call.path, call.headers, call.json)}"
         self.ledger.record(name, call.body, fields=fields, key=key, applied=applied, note=note)
 
 

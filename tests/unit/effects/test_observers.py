@@ -16,7 +16,7 @@ from jobcheck.effects.files import FilesObserver
 from jobcheck.effects.idempotency import IdempotencyKeys, Stored
 from jobcheck.effects.ledger import Ledger
 from jobcheck.effects.observer import Seen
-from jobcheck.effects.paths import template
+from jobcheck.effects.paths import label, template
 from jobcheck.effects.resources import Resources
 from jobcheck.effects.rows import plain
 from jobcheck.errors import UsageError
@@ -54,6 +54,23 @@ def test_the_ledger_numbers_and_stamps_effects_and_tells_its_listeners() -> None
 )
 def test_a_path_is_named_without_its_ids(path: str, shape: str) -> None:
     assert template(path) == shape
+
+
+@pytest.mark.parametrize(
+    ("target", "headers", "value", "name"),
+    [
+        ("/charges", {}, {"Action": 3}, "POST /charges"),
+        ("/", {}, {"Action": "SendMessage"}, "POST / SendMessage"),
+        ("/?Action=SendMessage&Id=1", {}, None, "POST / SendMessage"),
+        ("/", {"x-amz-target": "DynamoDB_20120810.PutItem"}, {}, "POST / PutItem"),
+        ("/graphql", {}, {"operationName": "createCharge", "query": "..."}, "POST /graphql createCharge"),
+        ("/graphql", {}, [1], "POST /graphql"),
+    ],
+)
+def test_a_verb_outside_the_path_is_part_of_the_name(
+    target: str, headers: dict[str, str], value: Any, name: str
+) -> None:
+    assert label("POST", target, headers, value) == name
 
 
 def test_the_same_calls_get_the_same_ids_and_every_id_is_templated() -> None:
