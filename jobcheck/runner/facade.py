@@ -21,6 +21,7 @@ from ..history.report import FindingReport, Report, SubjectReport
 from ..store.failures import Failure, Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
+from .boots import ZYGOTE
 from .explore import VERIFY, Exploration, Options
 from .handler import HandlerMode
 from .lane import Lane
@@ -65,7 +66,7 @@ class Request:
     rig_reference: str = ""
     node: str = ""
     lanes: int = 2
-    boot: str = "standby"
+    boot: str = ZYGOTE
     max_points: int = 0
     verify: int = VERIFY
     finish: Callable[[Report], Report] = field(default=lambda report: report)

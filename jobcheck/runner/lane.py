@@ -153,11 +153,11 @@ class Lane:
     def process_name(self, slot: Slot) -> str:
         return f"{self.rig.name or 'rig'}-{self.number}-{slot.name}"
 
-    async def agent(self, slot: Slot) -> Agent:
+    async def agent(self, slot: Slot, name: str = "") -> Agent:
         """An agent behind this slot."""
         agent = await Agent.start(
             self.stage.supervisor,
-            name=self.process_name(slot),
+            name=self.process_name(slot) + (f"-{name}" if name else ""),
             python=self.rig.system.interpreter,
             cwd=self.rig.folder,
             env=self.environment(slot),

@@ -12,6 +12,7 @@ from ..history.records import Point, Strike, TrialRecord
 from ..systems.contract import Settings, System
 from ..tap.gate import Armed
 from ..tap.listener import Slot
+from .boots import COLD, ZYGOTE
 from .lane import Lane, Producer
 from .quiet import Quiet
 from .seats import Seat
@@ -25,7 +26,7 @@ class QueueMode:
 
     name = "queue"
 
-    def __init__(self, lane: Lane, subject: str, enqueue: str, *, safe: bool = False, boot: str = "standby") -> None:
+    def __init__(self, lane: Lane, subject: str, enqueue: str, *, safe: bool = False, boot: str = ZYGOTE) -> None:
         self.lane = lane
         self.subject = subject
         self.key = f"{subject}/{lane.rig.system.name}"
@@ -154,7 +155,7 @@ class Crew:
         self.seats = seats
         self.producer = producer
         self.active = seats[0]
-        self.boot = "standby"
+        self.boot = ZYGOTE
         self._tasks = Tasks()
         self._booting: asyncio.Task[None] | None = None
 
@@ -167,10 +168,12 @@ class Crew:
         seats = []
         for name in SEATS:
             seat_dialect = system.dialect()
-            seats.append(Seat(lane, await lane.slot(f"{name}{'s' if safe else ''}", seat_dialect), seat_dialect, safe))
+            seats.append(
+                Seat(lane, await lane.slot(f"{name}{'s' if safe else ''}", seat_dialect), seat_dialect, safe, boot)
+            )
         crew = cls(lane, settings, seats, producer)
         crew.boot = boot
-        await asyncio.gather(*(seat.boot(standby=True) for seat in seats[: 2 if boot == "standby" else 1]))
+        await asyncio.gather(*(seat.boot(standby=True) for seat in seats[: 2 if boot != COLD else 1]))
         crew.active.slot.release()
         return crew
 
@@ -188,7 +191,7 @@ class Crew:
         """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
         spare = next(seat for seat in self.seats if seat is not dead)
         self.active = spare
-        if self.boot == "standby":
+        if self.boot != COLD:
             self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot(standby=True))
         else:
             await spare.boot(standby=True)

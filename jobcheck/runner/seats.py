@@ -12,6 +12,7 @@ from ..tap.listener import Slot
 from ..workers.output import Line
 from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
+from .boots import Boot, boot_for
 from .lane import Lane
 
 READY_WITHIN = 30.0
@@ -20,11 +21,13 @@ READY_WITHIN = 30.0
 class Seat:
     """Outlives its workers: the next one gets the same addresses."""
 
-    def __init__(self, lane: Lane, slot: Slot, dialect: Dialect, safe: bool) -> None:
+    def __init__(self, lane: Lane, slot: Slot, dialect: Dialect, safe: bool, boot: str) -> None:
         self.lane = lane
         self.slot = slot
         self.dialect = dialect
         self.safe = safe
+        self.wanted = boot
+        self._boot: Boot | None = None
         self.warm = False
         """It has done a job: pools and caches are filled."""
         self.generation = 0
@@ -57,8 +60,6 @@ class Seat:
         self.generation += 1
         self.warm = False
         self.dialect.reset()
-        hold = HoldFetch()
-        self.slot.gate = hold
         name = f"{lane.process_name(self.slot)}-{self.generation}"
         launch = lane.rig.system.launch(self.slot.name, safe=self.safe)
         spec = ProcessSpec(
@@ -69,7 +70,11 @@ class Seat:
             ready=ReadyLine(launch.ready),
             ready_within=READY_WITHIN,
         )
-        worker = await lane.stage.supervisor.start(spec)
+        if self._boot is None:
+            self._boot = await boot_for(lane, self.slot, launch, self.wanted)
+        hold = HoldFetch()
+        self.slot.gate = hold
+        worker = await self._boot.start(spec, launch)
         self._worker = worker
         worker.output.subscribe(self._line)
         await worker.ready()
@@ -100,6 +105,6 @@ class Seat:
     async def kill(self) -> None:
         """SIGKILL to the whole tree, then its upstream connections are closed, seen by the servers."""
         if self._worker is not None:
-            await self._worker.kill_tree()
+            await self.lane.stage.supervisor.forget(self._worker)
         await self.slot.cut()
         self.dialect.reset()

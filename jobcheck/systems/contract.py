@@ -41,6 +41,15 @@ class Launch:
     ready: str
     """Regular expression of the line that says it is ready."""
     env: Mapping[str, str] = field(default_factory=dict)
+    module: str = ""
+    """Where the worker is Python: the module whose main `argv` runs, so that it can be forked from a zygote."""
+    preload: tuple[str, ...] = ()
+    """Modules that a zygote imports before it forks, the app's own first."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What follows `python -m module`."""
+        return self.argv[3:]
 
 
 @dataclass(frozen=True, slots=True)

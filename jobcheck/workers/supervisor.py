@@ -79,16 +79,21 @@ class Supervisor:
         worker.attach(popen, read_fd, write_fd)
         return self._own(worker, start)
 
-    def adopt(self, spec: ProcessSpec, pid: int) -> Worker:
+    def adopt(self, spec: ProcessSpec, pid: int, read_fd: int = -1) -> Worker:
         """Takes over a process that a process of this run started, such as a fork of a zygote.
 
-        It should lead its own session. Its output goes where its parent's goes, its exit code is not known.
-        Raises WorkerError when it does not exist.
+        It should lead its own session. Its output is read from `read_fd`; without one it goes where its parent's
+        goes. Its exit code is not known. Raises WorkerError when it does not exist.
         """
         start = platform.start_time(pid)
         if start is None:
             raise WorkerError(f"expected a process {pid} to adopt as {spec.name}, and there is none")
-        return self._own(Worker(spec, pid, start, Output(), b""), start)
+        if read_fd < 0:
+            return self._own(Worker(spec, pid, start, Output(), b""), start)
+        os.set_blocking(read_fd, False)
+        worker = Worker(spec, pid, start, self._output(spec.name), b"")
+        worker.listen(read_fd)
+        return self._own(worker, start)
 
     async def forget(self, worker: Worker) -> None:
         """Kills the tree of `worker`, if any of it is left, and lets go of it."""

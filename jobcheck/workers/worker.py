@@ -69,8 +69,12 @@ class Worker:
     def attach(self, popen: subprocess.Popen[bytes], read_fd: int, write_fd: int) -> None:
         """Takes over the process object and the pipes. `write_fd` is -1 when there is no standard input."""
         self._popen = popen
-        self._read_fd = read_fd
         self._write_fd = write_fd
+        self.listen(read_fd)
+
+    def listen(self, read_fd: int) -> None:
+        """Reads its output from here on; the descriptor is closed with the worker."""
+        self._read_fd = read_fd
         asyncio.get_running_loop().add_reader(read_fd, self._readable)
 
     def release(self) -> None:

@@ -20,6 +20,19 @@ QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
 ENDED = re.compile(
     r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|retry|Retry|received|rejected|ignored)"
 )
+PRELOAD = (
+    "celery.__main__",
+    "celery.bin.celery",
+    "celery.bin.worker",
+    "celery.apps.worker",
+    "celery.worker.consumer",
+    "celery.worker.components",
+    "celery.worker.strategy",
+    "celery.concurrency.prefork",
+    "celery.concurrency.solo",
+    "celery.fixups.django",
+    "kombu.transport.redis",
+)
 TRANSPORT_ADVICE = (
     "no setting of Celery on Redis closes this gap: kombu takes a message out of its queue before it writes it to "
     "`unacked`; use RabbitMQ, or reconcile: enqueue again what has no effect after a while"
@@ -61,7 +74,7 @@ class Celery:
         argv += self.args
         if safe:
             argv += ["--", *SAFE]
-        return Launch(tuple(argv), ready=r"ready\.")
+        return Launch(tuple(argv), r"ready\.", module="celery", preload=(self.app.split(":")[0], *PRELOAD))
 
     def dialect(self) -> Dialect:
         return RedisDialect()

@@ -15,10 +15,12 @@ import importlib
 import importlib.util
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import sys
+import threading
 import traceback
 
 
@@ -177,14 +179,59 @@ class Agent:
             sys.stderr.flush()
             os._exit(status)
 
+    def do_warm(self, request):
+        """Imports what a worker will need, so that its forks start ready. Tells what a fork would share."""
+        for name in request["modules"]:
+            try:
+                load(name)
+            except ImportError:
+                if name in request["must"]:
+                    raise
+        return {"threads": [one.name for one in threading.enumerate() if one is not threading.main_thread()]}
+
+    def do_spawn(self, request):
+        """Forks a child that becomes `python -m MODULE ARGS`, with its output in a FIFO."""
+        pid = os.fork()
+        if pid == 0:
+            self.program(request)
+        self.children[pid] = None
+        return {"pid": pid}
+
+    def program(self, request):
+        """In the fork: the program's own main, as the interpreter would run it."""
+        status = 70
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self.connection.close()
+            out = os.open(request["output"], os.O_WRONLY)
+            os.dup2(out, 1)
+            os.dup2(out, 2)
+            os.close(out)
+            sys.argv = [request["module"]] + request["args"]
+            runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+            status = 0
+        except SystemExit as left:
+            status = left.code if isinstance(left.code, int) else int(left.code is not None)
+        except BaseException:
+            status = 1
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
     def reap(self):
         for pid in list(self.children):
             done, status = os.waitpid(pid, os.WNOHANG)
             if done == 0:
                 continue
             read = self.children.pop(pid)
-            with os.fdopen(read, "rb") as pipe:
-                text = pipe.read()
+            text = b""
+            if read is not None:
+                with os.fdopen(read, "rb") as pipe:
+                    text = pipe.read()
             code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
             self.say({"event": "exit", "pid": pid, "status": code, "error": json.loads(text) if text else None})
 
