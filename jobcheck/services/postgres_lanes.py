@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ from .spec import Address, Postgres
 SETUP_WITHIN = 300.0
 """Seconds."""
 SHOWN_LINES = 30
+FILE_COPY_SINCE = 150000
+"""The server version since which a database can be cloned file by file: 7 ms instead of 15 to 20."""
 NAME_LIMIT = 63
 """Bytes of a PostgreSQL name."""
 MAINTENANCE = ("", "postgres", "template0", "template1")
@@ -74,9 +77,9 @@ class PostgresService(Service):
         origin: str,
         admin: psycopg.AsyncConnection[dict[str, Any]],
         worker: Worker | None = None,
-        data: Path | None = None,
+        folders: Sequence[Path] = (),
     ) -> None:
-        super().__init__(place, worker, data)
+        super().__init__(place, worker, folders)
         self.spec = spec
         self.address = address
         self.origin = origin
@@ -203,24 +206,33 @@ class PostgresService(Service):
     # -- databases ----------------------------------------------------------------------------------------------
 
     async def _create(self, name: str, template: str) -> None:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        if template == self._template:
+            await self._disconnect_others(template)
+        words = "CREATE DATABASE {} TEMPLATE {}"
+        if self._admin.info.server_version >= FILE_COPY_SINCE:
+            words += " STRATEGY FILE_COPY"
         try:
-            await self._admin.execute(statement)
-        except psycopg.errors.ObjectInUse as error:
-            if template != self._template or not (self.owned or self.spec.setup):
-                raise ServiceError(
-                    f"{self.place.name}: cannot clone the database {template!r} of {base.shown(self.address)}: "
-                    + " ".join(str(error).split()),
-                    hint="disconnect the others, or give a setup= so that jobcheck makes a database of its own",
-                ) from None
-            # What the setup left connected to our own template.
-            await self._admin.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
-                [template],
-            )
-            await self._admin.execute(statement)
+            await self._admin.execute(sql.SQL(words).format(sql.Identifier(name), sql.Identifier(template)))
         except psycopg.Error as error:
             raise ServiceError(f"{self.place.name}: cannot create a database: {' '.join(str(error).split())}") from None
+
+    async def _disconnect_others(self, template: str) -> None:
+        """A database can only be cloned while nobody is connected to it; the server would wait 5 s and then refuse."""
+        others = await rows(
+            self._admin,
+            "SELECT pid, application_name, usename FROM pg_stat_activity"
+            " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
+            [template],
+        )
+        if others and not (self.owned or self.spec.setup):
+            who = ", ".join(f"{one['usename']} {one['application_name']} (pid {one['pid']})" for one in others)
+            raise ServiceError(
+                f"{self.place.name}: cannot clone the database {template!r} of {base.shown(self.address)} "
+                f"while others are connected to it: {who}",
+                hint="disconnect them, or give a setup= so that jobcheck makes a database of its own",
+            )
+        for one in others:  # what the setup left connected to our own template
+            await self._admin.execute("SELECT pg_terminate_backend(%s)", [one["pid"]])
 
     async def _drop(self, name: str) -> None:
         await self._admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

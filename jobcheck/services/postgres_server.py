@@ -18,7 +18,7 @@ from ..workers.spec import ProcessSpec, ReadyLine
 from . import base, find, wheels
 from .base import Place
 from .clients import pg_connect, rows
-from .postgres_data import SUPERUSER, account, prepare, reachable
+from .postgres_data import SUPERUSER, account, can_run, copy_programs, prepare
 from .postgres_lanes import PostgresService
 from .spec import Address, Postgres
 
@@ -73,11 +73,15 @@ async def _given(spec: Postgres, place: Place) -> PostgresService:
 
 
 async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, place: Place) -> PostgresService:
-    folder = place.data_folder()
+    folder = place.data_folder(in_memory=True)
+    folders = [folder]
     user = account()
     folder.chmod(0o711)
     data = folder / "data"
-    programs = await asyncio.to_thread(reachable, programs, tree, folder, user)
+    if not can_run(programs, user):
+        folders.append(place.data_folder())
+        folders[-1].chmod(0o711)
+        programs = await asyncio.to_thread(copy_programs, programs, tree, folders[-1])
     await asyncio.to_thread(prepare, programs, data, user)
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
@@ -97,7 +101,7 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
             return None
 
     admin = await wait_until(connected, f"{place.name} to take a connection", deadline=READY_WITHIN)
-    service = PostgresService(place, spec, address, origin, admin, worker, folder)
+    service = PostgresService(place, spec, address, origin, admin, worker, folders)
     service.version = await _version(admin)
     return service
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +35,10 @@ class RedisService(Service):
 
     kind = "redis"
 
-    def __init__(self, place: Place, address: Address, origin: str, worker: Worker | None, data: Path | None) -> None:
-        super().__init__(place, worker, data)
+    def __init__(
+        self, place: Place, address: Address, origin: str, worker: Worker | None, folders: Sequence[Path] = ()
+    ) -> None:
+        super().__init__(place, worker, folders)
         self.address = address
         self.origin = origin
         self._lanes: dict[str, int] = {}
@@ -81,17 +85,20 @@ class RedisService(Service):
 
     async def _claim(self) -> int:
         """The first empty database number that no other run has claimed."""
-        full: list[int] = []
-        for number in range(await self._databases()):
+        async with redis_client(self.address) as client:
+            full = set(await client.info("keyspace"))
+        total = await self._databases()
+        for number in range(total):
+            if f"db{number}" in full:
+                continue
             async with redis_client(self._at(number)) as client:
                 if await client.dbsize() == 0 and await client.set(
                     CLAIM, self.place.supervisor.run_id, nx=True, ex=CLAIM_SECONDS
                 ):
                     return number
-            full.append(number)
         raise ServiceError(
             f"{self.place.name}: expected an empty database number on {base.shown(self.address)}, "
-            f"and all {len(full)} hold keys; jobcheck never empties a server that it did not start",
+            f"and all {total} hold keys; jobcheck never empties a server that it did not start",
             hint="empty one yourself (redis-cli -n 1 flushdb), or leave the url out for a private server",
         )
 
@@ -123,7 +130,7 @@ async def _given(url: str, allow_host: str, place: Place) -> RedisService:
     address = base.allowed(url, allow_host, place.name, 6379)
     if not re.fullmatch(r"\d*", address.path):
         raise ServiceError(f"{place.name}: expected a database number in {base.shown(address)}, got {address.path!r}")
-    service = RedisService(place, address, f"given: {base.shown(address)}", None, None)
+    service = RedisService(place, address, f"given: {base.shown(address)}", None)
     try:
         service.version = await _version(address)
     except (redis.exceptions.RedisError, OSError) as error:
@@ -143,7 +150,7 @@ async def _private(program: Path, origin: str, place: Place) -> RedisService:
             await place.supervisor.forget(worker)
             if not left or "already in use" not in worker.output.text:
                 raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
-    service = RedisService(place, address, origin, worker, data)
+    service = RedisService(place, address, origin, worker, [data])
 
     async def answers() -> str | None:
         service.check()
@@ -177,6 +184,8 @@ def _process(program: Path, port: int, data: Path, name: str) -> ProcessSpec:
         cwd=data,
         ready=ReadyLine("(?i)ready to accept connections"),
         ready_within=READY_WITHIN,
+        # It has nothing to save, and looks at other signals ten times a second only.
+        stop_signal=signal.SIGKILL,
     )
 
 
