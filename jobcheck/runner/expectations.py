@@ -11,12 +11,13 @@ from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..history.records import NEVER_PASS
 from ..history.report import FindingReport, Report, SubjectReport
 
-_LAYERS = {
+LAYERS = {
     "none": (),
     "handler": (HANDLER,),
     "settings": (HANDLER, SETTINGS),
     "all": (HANDLER, SETTINGS, TRANSPORT),
 }
+"""Whose findings fail a run, by what `--fail-on` says."""
 _UNSURE = frozenset(map(str, NEVER_PASS))
 
 
@@ -51,7 +52,7 @@ def _called(text: str) -> dict[str, object] | None:
 
 def fails(finding: FindingReport, fail_on: str) -> bool:
     """Whether this finding fails the run. Accepted ones never do. `fail_on` is handler, settings, all or none."""
-    return finding.layer in _LAYERS[fail_on] and not finding.accepted
+    return finding.layer in LAYERS[fail_on] and not finding.accepted
 
 
 def unsure(subject: SubjectReport) -> bool:

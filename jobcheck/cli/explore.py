@@ -1,0 +1,148 @@
+"""`jobcheck explore`: the points of one job of the user's app, each struck once."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..config import ASSUME, BOOTS
+from ..errors import UsageError
+from .options import Project, fail_on_option, reports_option, seed_option
+
+if TYPE_CHECKING:
+    from ..checks.contracts import Contract
+    from ..runner.facade import Job
+    from ..runner.rig import Rig
+
+
+@click.command("explore")
+@click.argument("function", required=False)
+@click.option("--rig", metavar="FILE:NAME", help="The rig, such as tests/rig.py:shop (default: [tool.jobcheck] rig).")
+@click.option("--handler", metavar="MODULE:FUNCTION", help="Explore this job function itself, without a queue.")
+@click.option("--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments.")
+@click.option("--expect", multiple=True, metavar="CONTRACT", help="'exactly_once: payments POST /charges'; may repeat.")
+@click.option("--assume", type=click.Choice(ASSUME), help="Run the workers with safe settings, whatever the app's are.")
+@click.option("--boot", type=click.Choice(BOOTS), help="How a worker's successor is started (default: standby).")
+@click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
+@click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
+@seed_option
+@fail_on_option
+@reports_option
+def command(
+    function: str | None,
+    rig: str | None,
+    handler: str | None,
+    case: str | None,
+    expect: tuple[str, ...],
+    reports: Path | None,
+    **options: object,
+) -> int:
+    """Strike one job at every point where breaking can matter, and count its effects.
+
+    FUNCTION puts one piece of work into the queue, as tests.rig:new_invoice does; a name alone is looked for in the
+    rig's file. With --handler and --case the job function runs without a queue. Both may be given: two explorations.
+
+    \b
+      jobcheck explore new_invoice --rig tests/rig.py:shop
+      jobcheck explore --handler shop.jobs:charge_card --case tests.rig:new_invoice_row \\
+          --expect 'exactly_once: payments POST /charges' --expect 'at_least_once: mail'
+
+    Without --expect, the effects of a clean run are shown as contracts to paste.
+    """
+    from ..runner.expectations import exit_code_of, read_contract
+    from ..runner.facade import Request
+    from ..runner.rig import load_rig
+    from ..seeds import fresh_seed
+    from .carry import carry_out, tell
+    from .screens import out
+
+    project = Project(rig=rig, **options)
+    settings = project.settings
+    contracts = tuple(read_contract(text, "--expect") for text in expect)
+    reference, base = _rig_reference(rig, settings.rig, project.folder)
+    for folder in (str(base), str(project.folder)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    loaded = load_rig(reference, base=base)
+    request = Request(
+        command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
+        rig=loaded,
+        rig_reference=portable(reference, base, project.folder),
+        jobs=_jobs(loaded, function, handler, case, contracts, settings.assume),
+        seed=fresh_seed() if settings.seed is None else settings.seed,
+        reports=project.reports(reports),
+        project=project.folder,
+        boot=settings.boot,
+        lanes=settings.lanes,
+        max_points=settings.max_points,
+    )
+    request.name = "-".join(job.subject for job in request.jobs)
+    try:
+        result = carry_out(request)
+    except UsageError as error:
+        raise _for_a_shell(error) if not contracts else error from None
+    return exit_code_of(tell(result, out(), fail_on=settings.fail_on), settings.fail_on)
+
+
+def _rig_reference(given: str | None, configured: str, project: Path) -> tuple[str, Path]:
+    """How the rig is named, and the folder from which its path counts."""
+    if given:
+        return given, Path.cwd()
+    if configured:
+        return configured, project
+    raise UsageError(
+        "no rig: neither --rig nor [tool.jobcheck] rig in pyproject.toml names one",
+        hint="--rig tests/rig.py:shop",
+    )
+
+
+def portable(reference: str, base: Path, project: Path) -> str:
+    """The reference as it is found again from the project: a path below it is written from there."""
+    where, _, name = reference.rpartition(":")
+    if not where.endswith(".py"):
+        return reference
+    path = (base / where).resolve()
+    return f"{path.relative_to(project) if path.is_relative_to(project) else path}:{name}"
+
+
+def _jobs(
+    rig: Rig,
+    function: str | None,
+    handler: str | None,
+    case: str | None,
+    contracts: tuple[Contract, ...],
+    assume: str,
+) -> list[Job]:
+    from ..runner.asked import handler_job, queue_job
+
+    if bool(handler) != bool(case):
+        given, missing = ("--handler", "--case") if handler else ("--case", "--handler")
+        raise UsageError(f"{given} needs {missing}: the job function, and what makes its rows")
+    jobs = []
+    if function:
+        jobs.append(queue_job(rig, function, contracts, assume=assume))
+    if handler and case:
+        jobs.append(handler_job(rig, handler, case, contracts))
+    if not jobs:
+        raise UsageError(
+            "nothing to explore: name a function that enqueues the job, or a job function with --handler and --case",
+            hint="jobcheck explore tests.rig:new_invoice",
+        )
+    return jobs
+
+
+def _for_a_shell(error: UsageError) -> UsageError:
+    """The error of a missing contract offers Python calls to paste; on a command line they are options."""
+    from ..runner.expectations import read_contract
+
+    def option(found: re.Match[str]) -> str:
+        text = read_contract(found["call"]).text.replace(" once", "_once", 1).replace("at ", "at_", 1)
+        return f"{found['space']}--expect {shlex.quote(text)}"
+
+    hint = re.sub(r"(?m)^(?P<space>\s+)(?P<call>\w+_once\(.*\)),$", option, error.hint)
+    return UsageError(error.message, hint=hint)

@@ -1,0 +1,119 @@
+"""The group of all commands, and what holds for each: one clear message for an error, and its exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from .. import __version__
+from ..config import nearest
+from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, JobcheckError
+
+COMMANDS = {
+    "demo": "Find the planted bugs of the sample shop, and none where there is none.",
+    "explore": "Strike one job at every point where breaking can matter, and count its effects.",
+    "replay": "Run one finding again: FIXED, FAILED or ERROR.",
+    "judge": "Judge a stored run again, without running anything.",
+    "report": "Show, print or open the report of a run.",
+    "doctor": "What is on this machine, what is missing, and how to get it.",
+    "services": "The private brokers and databases: install them ahead of the first run.",
+}
+"""Name and short help of each command; its module is loaded when it is called."""
+
+
+class Lazy(click.Group):
+    """Loads a command's module when it is called, and not for the list of all of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f".{name}", __package__).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = nearest(args[0], COMMANDS)
+            raise click.UsageError(f"no command {args[0]!r}" + (f"; {near}" if near else ""), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Exit codes"):
+            formatter.write_dl(
+                [
+                    ("0", "all held"),
+                    ("1", "a contract was broken by the handler or the settings"),
+                    ("2", "unknown, not exercised or aborted"),
+                    ("3", "the command, the rig or a contract is wrong"),
+                ]
+            )
+
+
+@click.group(cls=Lazy, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="jobcheck %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error (also behind a command).")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> int:
+    """Proves that every side effect of a background job happens exactly once, whatever happens to the worker."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+    return EXIT_OK
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit code. Errors are told on stderr, in a line or two."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    try:
+        code = _invoke([word for word in words if word != "--debug"])
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Who read our output has gone. Nothing is left to say, and Python's own flush at the end must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_UNKNOWN
+    except (KeyboardInterrupt, click.Abort):
+        _say("stopped by Ctrl-C")
+        return EXIT_UNKNOWN
+    except Exception as error:
+        if debug:
+            raise
+        return _told(error)
+
+
+def _invoke(words: list[str]) -> int:
+    """What `click.main` does, without its own way of handling errors and exit codes."""
+    try:
+        with cli.make_context("jobcheck", words) as ctx:
+            return int(cli.invoke(ctx) or EXIT_OK)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+
+
+def _told(error: Exception) -> int:
+    if isinstance(error, JobcheckError):
+        _say(error.message, error.hint)
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "jobcheck"
+        _say(error.format_message().rstrip("."), f"{place} --help")
+        return EXIT_USAGE
+    _say(f"a bug in jobcheck: {type(error).__name__}: {error}", "the same command with --debug shows where")
+    return EXIT_UNKNOWN
+
+
+def _say(message: str, hint: str = "") -> None:
+    lines = [f"error: {message}", *([f"try: {hint}"] if hint else [])]
+    click.echo("\n".join(lines), err=True)

@@ -1,0 +1,45 @@
+"""Options that several commands share, with the project's own settings behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from ..config import FAIL_ON, Settings, merged, project_of, read_settings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def seed_option(function: F) -> F:
+    return click.option("--seed", type=click.IntRange(0), help="Seed of all randomness; a fresh one by default.")(
+        function
+    )
+
+
+def reports_option(function: F) -> F:
+    help_text = "Folder of the run folders (default: reports, beside pyproject.toml)."
+    return click.option("--reports", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help=help_text)(
+        function
+    )
+
+
+def fail_on_option(function: F) -> F:
+    help_text = "Whose findings fail the run: each word includes those before it (default: settings)."
+    return click.option("--fail-on", type=click.Choice(FAIL_ON), help=help_text)(function)
+
+
+class Project:
+    """Where the command runs: the project around the current folder, and its settings with the options over them."""
+
+    def __init__(self, **options: object) -> None:
+        """`options` that are None were not given. Raises UsageError when pyproject.toml is wrong."""
+        self.folder = project_of(Path.cwd())
+        given = {key: value for key, value in options.items() if value is not None}
+        self.settings: Settings = merged(read_settings(self.folder), given, where="the command line")
+
+    def reports(self, given: Path | None) -> Path:
+        """The folder of the run folders: as given, from here; else the project's own."""
+        return given if given is not None else self.folder / self.settings.reports

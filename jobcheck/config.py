@@ -1,0 +1,113 @@
+"""`[tool.jobcheck]` of the nearest pyproject.toml: the defaults of the command line and of the pytest plugin.
+
+Standard library only, and read only when somebody asks: a test suite that never explores pays nothing for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import UsageError
+
+FAIL_ON = ("handler", "settings", "all", "none")
+"""Whose findings fail a run: each word includes those before it; `all` adds the transport's."""
+BOOTS = ("standby", "cold")
+ASSUME = ("at-least-once",)
+PYPROJECT = "pyproject.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a run is told beside the job itself."""
+
+    rig: str = ""
+    """`tests/rig.py:shop` or `package.module:shop`; a path counts from the project."""
+    reports: str = "reports"
+    """Folder of the run folders; a relative one counts from the project."""
+    seed: int | None = None
+    fail_on: str = "settings"
+    """One of FAIL_ON."""
+    max_points: int = 0
+    """Strikes at most; 0: all of them."""
+    boot: str = "standby"
+    lanes: int = 2
+    assume: str = ""
+    """`at-least-once`: the workers run with safe settings, whatever the app's are."""
+
+
+KEYS = tuple(field.name for field in dataclasses.fields(Settings))
+_CHOICES = {"fail_on": FAIL_ON, "boot": BOOTS, "assume": ASSUME}
+_LEAST = {"seed": 0, "max_points": 0, "lanes": 1}
+
+
+def dashed(key: str) -> str:
+    """A key as people write it: `max-points`."""
+    return key.replace("_", "-")
+
+
+def project_of(start: Path) -> Path:
+    """The nearest folder from `start` upwards with a pyproject.toml; `start` itself when there is none."""
+    start = start.resolve()
+    return next((folder for folder in (start, *start.parents) if (folder / PYPROJECT).is_file()), start)
+
+
+def read_settings(project: Path) -> Settings:
+    """The settings in the project's pyproject.toml. Raises UsageError when a key or a value is wrong."""
+    file = project / PYPROJECT
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from None
+    if "tool.jobcheck" not in text and "[tool]" not in text:
+        return Settings()  # most projects: no parser is loaded
+    import tomllib
+
+    try:
+        table = tomllib.loads(text).get("tool", {}).get("jobcheck", {})
+    except ValueError as error:
+        raise UsageError(f"{file} is no TOML: {error}") from None
+    return merged(Settings(), table, where=f"[tool.jobcheck] in {file}")
+
+
+def merged(settings: Settings, values: Mapping[str, Any], *, where: str) -> Settings:
+    """The settings with these values over them. Keys may be written with dashes; texts are read as numbers where
+    numbers are wanted. Raises UsageError with the nearest right word; `where` names the place."""
+    fresh = {}
+    for name, value in values.items():
+        key = name.replace("-", "_")
+        if key not in KEYS:
+            raise UsageError(
+                f"{where} has no key {name!r}; there are {', '.join(map(dashed, KEYS))}",
+                hint=nearest(name, map(dashed, KEYS)),
+            )
+        fresh[key] = _checked(key, value, f"{where}: {dashed(key)}")
+    return dataclasses.replace(settings, **fresh)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`did you mean max-points?`, or nothing."""
+    near = difflib.get_close_matches(word.replace("_", "-"), list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    if key in _LEAST:
+        least = _LEAST[key]
+        if isinstance(value, str) and value.strip().isdigit():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UsageError(f"{where}: expected a number from {least} on, got {value!r}")
+        return value
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: expected a text, got {value!r}")
+    choices = _CHOICES.get(key)
+    if choices is not None and value not in choices and not (key == "assume" and not value):
+        raise UsageError(f"{where}: expected {' or '.join(choices)}, got {value!r}", hint=nearest(value, choices))
+    return value

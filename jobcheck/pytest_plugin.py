@@ -1,0 +1,1 @@
+"""Hooks of the pytest plugin; everything else is imported when a test asks for it."""
