@@ -14,6 +14,7 @@ import redis.exceptions
 
 from jobcheck.aio import wait_for
 from jobcheck.errors import ServiceError, UsageError
+from jobcheck.seeds import token
 from jobcheck.services import start as start_service
 from jobcheck.services.base import Environ, Service, free_port
 from jobcheck.services.clients import pg_client, pg_query, redis_client, rows
@@ -32,8 +33,9 @@ INSERT INTO orders (total) VALUES (5);
 class Rig:
     """What a run hands to its services."""
 
-    def __init__(self, folder: Path, run: str = "conf1") -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.run = run = f"conf{token()}"
         self.guardian = Guardian.start(run)
         self.supervisor = Supervisor(run, folder / "logs", self.guardian)
         self.started: list[Service] = []
@@ -64,18 +66,21 @@ def origin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
-def with_rig(folder: Path, body: Callable[[Rig], Awaitable[None]]) -> None:
-    async def main() -> None:
+def with_rig(folder: Path, body: Callable[[Rig], Awaitable[None]]) -> str:
+    """Runs `body` and gives the run's id."""
+
+    async def main() -> str:
         rig = Rig(folder)
         try:
             await body(rig)
         finally:
             await rig.close()
+        return rig.run
 
-    asyncio.run(main())
+    return asyncio.run(main())
 
 
-def left_in_tmp(run: str = "conf1") -> list[Path]:
+def left_in_tmp(run: str) -> list[Path]:
     import tempfile
 
     return [path for folder in (tempfile.gettempdir(), "/dev/shm") for path in Path(folder).glob(f"jobcheck-{run}-*")]
@@ -94,8 +99,7 @@ def test_a_private_redis_starts_says_where_it_came_from_and_leaves_nothing(tmp_p
         assert service.version[0].isdigit()
         assert service.address.host == "127.0.0.1"
 
-    with_rig(tmp_path, body)
-    assert left_in_tmp() == []
+    assert left_in_tmp(with_rig(tmp_path, body)) == []
 
 
 def test_redis_lanes_do_not_see_each_other_and_start_over_when_asked_again(tmp_path: Path, origin: str) -> None:
@@ -141,7 +145,7 @@ def test_a_given_redis_is_never_emptied_and_its_full_databases_are_passed_over(t
 def test_two_runs_on_one_given_redis_take_different_databases(tmp_path: Path, origin: str) -> None:
     async def body(rig: Rig) -> None:
         server = (await rig.start(Redis(), "server")).address
-        other = Rig(tmp_path, "conf2")
+        other = Rig(tmp_path)
         try:
             mine = await (await rig.start(Redis(url=server.url), "given")).namespace("1")
             theirs = await (await other.start(Redis(url=server.url), "given")).namespace("1")
@@ -195,8 +199,7 @@ def test_a_private_postgres_starts_says_where_it_came_from_and_leaves_nothing(tm
         version = (await pg_query(service.address, "SHOW server_version"))[0]["server_version"]
         assert version.split()[0] == service.version
 
-    with_rig(tmp_path, body)
-    assert left_in_tmp() == []
+    assert left_in_tmp(with_rig(tmp_path, body)) == []
 
 
 def test_lanes_are_clones_of_what_a_sql_file_prepared(tmp_path: Path, origin: str) -> None:

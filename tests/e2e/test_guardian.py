@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobcheck.clock import REAL
+from jobcheck.seeds import token
 from jobcheck.workers import platform
 from jobcheck.workers.guardian import Guardian
 
@@ -96,7 +97,7 @@ def leftovers(run: str) -> list[Path]:
 
 @pytest.mark.parametrize("how", ["kill", "wait"])
 def test_a_killed_harness_leaves_no_process_and_no_folder(tmp_path: Path, how: str) -> None:
-    run = f"guard{how}{os.getpid()}"
+    run = f"guard{token()}"
     popen, processes = harness(tmp_path, run, how)
     try:
         assert len(processes) >= 9, "guardian, postgres with its helpers, redis and the family"
@@ -115,7 +116,7 @@ def test_a_killed_harness_leaves_no_process_and_no_folder(tmp_path: Path, how: s
 
 
 def test_a_guardian_does_not_heed_the_signals_of_a_terminal_and_ends_when_closed(tmp_path: Path) -> None:
-    guardian = Guardian.start(f"guard{os.getpid()}")
+    guardian = Guardian.start(f"guard{token()}")
     folder = tmp_path / "temporary"
     folder.mkdir()
     (folder / "file").write_text("x")
@@ -144,7 +145,7 @@ def ignores(pid: int) -> bool:
 
 
 def test_a_watched_process_that_is_gone_does_not_endanger_its_successor() -> None:
-    guardian = Guardian.start(f"guard{os.getpid()}")
+    guardian = Guardian.start(f"guard{token()}")
     bystander = subprocess.Popen(["sleep", "600"], start_new_session=True)
     other = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
@@ -165,7 +166,7 @@ def test_a_watched_process_that_is_gone_does_not_endanger_its_successor() -> Non
 
 @pytest.mark.parametrize("path", ["/", "/tmp", "~", "a\nb"])
 def test_a_guardian_is_never_given_a_folder_that_no_run_owns(path: str) -> None:
-    guardian = Guardian.start(f"guard{os.getpid()}")
+    guardian = Guardian.start(f"guard{token()}")
     try:
         with pytest.raises(ValueError, match="expected a temporary folder"):
             guardian.watch_folder(Path(path).expanduser())

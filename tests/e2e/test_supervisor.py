@@ -13,11 +13,13 @@ import pytest
 
 from jobcheck.aio import wait_for
 from jobcheck.errors import WorkerError
+from jobcheck.seeds import token
 from jobcheck.workers import platform
 from jobcheck.workers.env import scrubbed
 from jobcheck.workers.spec import ProcessSpec, Ready, ReadyLine, ReadyNow, ReadyPort
 from jobcheck.workers.supervisor import Supervisor
 
+RUN = f"e2e{token()}"
 FAMILY = """
 import os, sys, time
 def spawn(how):
@@ -53,7 +55,7 @@ def spec(code: str, tmp_path: Path, ready: Ready | None = None, **more: object) 
 
 def supervised(tmp_path: Path, body: Callable[[Supervisor], Awaitable[None]]) -> None:
     async def main() -> None:
-        supervisor = Supervisor("e2e-supervisor", tmp_path)
+        supervisor = Supervisor(RUN, tmp_path)
         try:
             await body(supervisor)
         finally:
@@ -278,6 +280,6 @@ def test_closing_leaves_no_process_and_no_descriptor(tmp_path: Path) -> None:
             await worker.ready()
 
     supervised(tmp_path, body)
-    mark = b"JOBCHECK_RUN=e2e-supervisor"
+    mark = f"JOBCHECK_RUN={RUN}".encode()
     assert [one.pid for one in platform.processes() if one.alive and platform.carries(one.pid, mark)] == []
     assert len(list(Path("/proc/self/fd").iterdir())) == before
