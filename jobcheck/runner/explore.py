@@ -20,7 +20,7 @@ from ..explore.story import story
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
 from ..services.spec import Provider
-from .queue import QueueMode
+from .queue import CANARY, QueueMode
 from .trial import Mode
 
 VERIFY = 3
@@ -162,7 +162,7 @@ class Exploration:
             strike=strike,
             verdict=judgement.verdict,
             broken=judgement.broken,
-            layer=self._layer(strike, judgement, trial),
+            layer=await self._layer(strike, judgement, trial),
             trial=trial.id,
             seconds=trial.seconds,
             redelivered=trial.deliveries_after > 0,
@@ -170,13 +170,31 @@ class Exploration:
             notes=judgement.notes,
         )
 
-    def _layer(self, strike: Strike, judgement: Judgement, trial: TrialRecord) -> str:
+    async def _layer(self, strike: Strike, judgement: Judgement, trial: TrialRecord) -> str:
         if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
             return ""
         lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
-        if not isinstance(self.mode, QueueMode) or trial.deliveries_after or not lost:
+        if not isinstance(self.mode, QueueMode) or not lost:
             return HANDLER
-        return self._blame(strike)[0]
+        if not trial.deliveries_after:
+            return self._blame(strike)[0]
+        return TRANSPORT if await self._canary_is_lost(strike) else HANDLER
+
+    async def _canary_is_lost(self, strike: Strike) -> bool:
+        """Whether a job without any code of the user's is lost at the same point of the broker too."""
+        point = next(point for point in self.points if point.id == strike.point)
+        if not point.broker or not isinstance(self.mode, QueueMode):
+            return False
+        canary = QueueMode(self.mode.lane, "canary", CANARY, safe=self.mode.safe, boot=self.mode.boot)
+        await canary.open()
+        try:
+            clean = await canary.run("recording")
+            struck = await canary.run("canary", strike, point)
+        finally:
+            await canary.close()
+        for trial in (clean, struck):
+            self.keep(trial)
+        return struck.fired and bool(clean.effects) and not struck.effects
 
     def _blame(self, strike: Strike) -> tuple[str, str]:
         assert isinstance(self.mode, QueueMode)
@@ -274,11 +292,22 @@ class Exploration:
             problem=problem or "; ".join(dict.fromkeys(spoilt)),
         )
 
+    def _unused(self) -> list[str]:
+        """A tap that saw no bytes: the app may have gone around it."""
+        lane = self.mode.lane
+        return [
+            f"{name}: its tap saw no bytes; if this job uses it, then by a Unix socket, a pooled address or another "
+            "variable than those in the rig's env"
+            for name in lane.rig.upstreams
+            if not any(slot.listeners[name].bytes for slot in lane.slots.values() if name in slot.listeners)
+        ]
+
     def _promises(self, outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
         notes = list(self.mode.lane.trace.notes)
         rig = self.mode.lane.rig
         honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
         notes += [trouble.sentence for trouble in check_keys(list(self.trials.values()), honours)]
+        notes += self._unused()
         if not isinstance(self.mode, QueueMode):
             return "at-least-once", notes
         settings = self.mode.settings

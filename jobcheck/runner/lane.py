@@ -6,6 +6,7 @@ database number, another PostgreSQL database.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -125,7 +126,7 @@ class Lane:
 
     async def slot(self, name: str, dialect: Dialect | None = None) -> Slot:
         """A set of taps, one per upstream. `dialect` reads the broker's messages."""
-        slot = Slot(name, self.trace)
+        slot = Slot(name, self.trace, self.stage.host)
         for upstream, address in self.addresses.items():
             kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
             reader = dialect if upstream == self.rig.system.broker else None
@@ -136,14 +137,14 @@ class Lane:
     def environment(self, slot: Slot) -> dict[str, str]:
         """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""
         tapped = {
-            name: _moved(address, slot.listeners[name].port)
+            name: _moved(address, slot.host, slot.listeners[name].port)
             for name, address in self.addresses.items()
             if name in slot.listeners
         }
         mine = {name: expand(text, tapped, folder=str(self.folder)) for name, text in self.rig.env.items()}
-        mine["JOBCHECK_MARKS"] = f"127.0.0.1:{slot.listeners[MARKS].port}"
+        mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
-        mine["PYTHONPATH"] = str(PRELOAD)
+        mine["PYTHONPATH"] = os.pathsep.join([str(PRELOAD), *self.rig.system.path])
         return self.stage.environment(mine)
 
     def stack_file(self, slot: Slot) -> Path:
@@ -179,13 +180,26 @@ class Lane:
     async def new_case(self, function: str) -> Case:
         """Runs the case function in the producer child."""
         producer = await self.producer()
-        self._numbers += 1
-        number = (self.number + 1) * 100_000 + self._numbers
+        number = self._number()
         data = {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
         answer = await producer.agent.request("case", function=function, case=data)
         record = CaseRecord(id=data["id"], number=number, ids=answer["ids"])  # type: ignore[arg-type]
         self.cases.append(record)
         return Case(record, answer["value"])
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return (self.number + 1) * 100_000 + self._numbers
+
+    async def canary_case(self) -> Case:
+        """Enqueues the canary: one mark, whose key is the case's only id."""
+        number = self._number()
+        key = f"canary-{number}"
+        producer = await self.producer()
+        await self.rig.system.enqueue_canary(producer.agent.call, key)
+        record = CaseRecord(id=f"case-{number}", number=number, ids={"canary": key})
+        self.cases.append(record)
+        return Case(record)
 
     async def prime(self) -> int:
         """Takes what is there now as known, and gives the ledger's number to read from."""
@@ -224,6 +238,9 @@ class Lane:
         A rewind moves one clock; a dedupe key with a shorter life than the lease would be gone in production.
         """
         gone = []
+        for provider in self.providers.values():
+            if expired := provider.keys.rewind(lease):
+                gone.append(f"{expired} idempotency key(s) of {provider.name}")
         for sight in self.trace.sights:
             for key, seconds in sight.unit.info.get("ttl", ()):
                 if seconds >= lease or sight.role == "noise" or sight.worker == "producer":
@@ -234,5 +251,5 @@ class Lane:
         return gone
 
 
-def _moved(address: Address, port: int) -> Address:
-    return Address(address.scheme, "127.0.0.1", port, address.user, address.password, address.path, address.query)
+def _moved(address: Address, host: str, port: int) -> Address:
+    return Address(address.scheme, host, port, address.user, address.password, address.path, address.query)

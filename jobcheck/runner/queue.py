@@ -18,6 +18,8 @@ from .quiet import Quiet
 from .seats import Seat
 from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, record
 
+CANARY = "canary"
+"""In place of the enqueue function: the canary is enqueued."""
 SEATS = ("w1", "w2")
 
 
@@ -73,7 +75,7 @@ class QueueMode:
         seat.slot.gate = gate or (sampler if purpose == "recording" else None)
         seat.begin()
         started = lane.stage.clock.now()
-        case = await lane.new_case(self.enqueue)
+        case = await (lane.canary_case() if self.enqueue == CANARY else lane.new_case(self.enqueue))
         jobs = self._enqueued(crew)
         case.record = replace(case.record, jobs=tuple(jobs))
         running = Running(purpose, strike, case, since, started)

@@ -16,6 +16,7 @@ from ..services import Service
 from ..services import start as start_service
 from ..services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
+from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
 from ..workers.supervisor import Supervisor
@@ -33,6 +34,8 @@ class Stage:
         self.bus = bus
         self.clock = clock
         self.logs = logs
+        self.host = platform.loopback(int(self.run_id, 16))
+        """Where the taps of this run listen."""
         self.redactor = Redactor(salt=seeds.token(32).encode())
         self.folder = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.run_id[:6]}-"))
         self.folder.chmod(0o755)  # a private Postgres runs as another user where the harness is root

@@ -172,7 +172,7 @@ def _clean(effect: Effect, lane: Lane) -> Effect:
         name=effect.name,
         body=redactor.text(effect.body),
         fields=redactor.json(effect.fields),
-        key=redactor.text(effect.key),
+        key=redactor.key(effect.key),
         applied=effect.applied,
         case=effect.case,
         note=effect.note,

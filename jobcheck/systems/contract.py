@@ -103,7 +103,16 @@ class System(Protocol):
         """How a worker of this name is started; `safe` overrides the user's settings by at-least-once ones."""
         ...
 
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Folders that the app's processes find modules of this adapter in, such as the canary."""
+        ...
+
     def dialect(self) -> Dialect: ...
+
+    async def enqueue_canary(self, call: AgentCall, key: str) -> None:
+        """Enqueues a job that does one mark `canary KEY`, and nothing else."""
+        ...
 
     async def describe(self, call: AgentCall, *, safe: bool) -> Settings: ...
 

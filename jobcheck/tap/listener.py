@@ -56,7 +56,7 @@ class Listener:
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)), "127.0.0.1", 0, backlog=256
+            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)), self.slot.host, 0, backlog=256
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -124,8 +124,10 @@ class Listener:
 class Slot:
     """All taps of one worker."""
 
-    def __init__(self, name: str, trace: Trace) -> None:
+    def __init__(self, name: str, trace: Trace, host: str = "127.0.0.1") -> None:
         self.name = name
+        self.host = host
+        """The loopback address of the run: what is left of another run has another one, and finds nobody here."""
         self.trace = trace
         self.tasks = Tasks()
         self.listeners: dict[str, Listener] = {}
@@ -139,12 +141,12 @@ class Slot:
     async def tap(
         self, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None = None
     ) -> int:
-        """Puts a tap in front of `target` and returns its port on 127.0.0.1."""
+        """Puts a tap in front of `target` and returns its port on the slot's host."""
         listener = Listener(self, upstream, target, decoder, reader)
         try:
             await listener.open()
         except OSError as error:
-            raise ServiceError(f"cannot listen on 127.0.0.1 for {upstream} of {self.name}: {error}") from None
+            raise ServiceError(f"cannot listen on {self.host} for {upstream} of {self.name}: {error}") from None
         self.listeners[upstream] = listener
         return listener.port
 

@@ -262,3 +262,13 @@ def _read(path: str, limit: int) -> bytes:
         return b""
     finally:
         os.close(fd)
+
+
+def loopback(number: int) -> str:
+    """A loopback address of one's own for each number: what an ended run left behind does not find the next one.
+
+    Linux answers on all of 127.0.0.0/8; elsewhere there is 127.0.0.1 only.
+    """
+    if not LINUX:
+        return "127.0.0.1"
+    return f"127.{1 + number % 254}.{number // 254 % 256}.{1 + number // 65024 % 254}"

@@ -69,12 +69,20 @@ class Celery:
     def launch(self, name: str, *, safe: bool) -> Launch:
         argv = [self.interpreter, "-m", "celery", "-A", self.app, "worker", "-l", "INFO", "-n", f"{name}@jobcheck"]
         argv += ["-P", self.pool, "-c", "1", *QUIET]
+        argv += ["-I", "jobcheck_canary"]
         if self.queues:
             argv += ["-Q", self.queues]
         argv += self.args
         if safe:
             argv += ["--", *SAFE]
         return Launch(tuple(argv), r"ready\.", module="celery", preload=(self.app.split(":")[0], *PRELOAD))
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return (str(Path(__file__).parent / "inside"),)
+
+    async def enqueue_canary(self, call: AgentCall, key: str) -> None:
+        await call(RECOVER, "enqueue_canary", app=self.app, key=key)
 
     def dialect(self) -> Dialect:
         return RedisDialect()

@@ -61,3 +61,9 @@ def restore(app, tags):
                 return {"restored": len(tags)}
             time.sleep(0.005)
     raise RuntimeError("kombu did not restore %s after 200 tries" % ", ".join(left))
+
+
+def enqueue_canary(app, key):
+    """Sends the canary on the app's default queue."""
+    find_app(app).send_task("jobcheck.canary", args=[key])
+    return {}
