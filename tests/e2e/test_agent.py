@@ -1,0 +1,135 @@
+"""The agent: the child in the app's environment that makes cases, calls library code and forks handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobcheck.errors import CaseError, WorkerError
+from jobcheck.runner.agents import Agent
+from jobcheck.workers.env import scrubbed
+from jobcheck.workers.guardian import Guardian
+from jobcheck.workers.supervisor import Supervisor
+
+APP = """
+import os, sys, time
+
+def case(case):
+    case.owns(invoice=case.number + 1)
+    return {"n": case.number}
+
+def bad(case):
+    raise ValueError("no such customer")
+
+def leaves(case):
+    sys.exit("gone")
+
+def dies(case):
+    os._exit(3)
+
+def job(path, text):
+    open(path, "w").write(text)
+
+def failing(path, text):
+    raise KeyError(text)
+
+def asleep(path, text):
+    time.sleep(60)
+
+def add(one, two):
+    return one + two
+"""
+
+
+def with_agent(tmp_path: Path, body: Callable[[Agent], Coroutine[Any, Any, None]]) -> None:
+    (tmp_path / "shop.py").write_text(APP)
+
+    async def main() -> None:
+        guardian = Guardian.start("agenttest")
+        supervisor = Supervisor("agenttest", tmp_path / "logs", guardian)
+        try:
+            agent = await Agent.start(
+                supervisor, name="producer", python=sys.executable, cwd=tmp_path, env=scrubbed({}), folder=tmp_path
+            )
+            await body(agent)
+            await agent.close()
+        finally:
+            await supervisor.close()
+            guardian.close()
+
+    asyncio.run(main())
+
+
+def case(number: int) -> dict[str, Any]:
+    return {"id": f"case-{number}", "number": number, "seed": 1}
+
+
+def test_a_case_gives_its_ids_and_its_value(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        answer = await agent.request("case", function="shop:case", case=case(7))
+        assert answer["ids"] == {"invoice": "8"}
+        assert answer["value"] == {"n": 7}
+
+    with_agent(tmp_path, body)
+
+
+def test_a_function_is_found_in_a_file_too(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        assert await agent.call(str(tmp_path / "shop.py"), "add", one=1, two=2) == 3
+
+    with_agent(tmp_path, body)
+
+
+def test_what_the_app_raises_is_the_error_with_its_own_line(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        with pytest.raises(CaseError, match="shop:bad raised ValueError: no such customer") as caught:
+            await agent.request("case", function="shop:bad", case=case(1))
+        assert "shop.py:9 bad" in str(caught.value)
+        with pytest.raises(CaseError, match="SystemExit: gone"):
+            await agent.request("case", function="shop:leaves", case=case(1))
+        assert (await agent.request("case", function="shop:case", case=case(2)))["ids"] == {"invoice": "3"}
+
+    with_agent(tmp_path, body)
+
+
+def test_an_app_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        with pytest.raises(CaseError, match="ModuleNotFoundError: No module named 'shopp'"):
+            await agent.request("import", function="shopp:job")
+
+    with_agent(tmp_path, body)
+
+
+def test_an_agent_that_dies_is_told_at_once_to_who_waits(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        with pytest.raises(WorkerError, match="producer ended by itself"):
+            await agent.request("case", function="shop:dies", case=case(1))
+
+    with_agent(tmp_path, body)
+
+
+def test_a_fork_runs_the_handler_and_tells_how_it_ended(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        good = await agent.exit_of(await agent.fork("shop:job", [str(tmp_path / "out"), "done"], {}))
+        assert (good.status, (tmp_path / "out").read_text()) == (0, "done")
+        bad = await agent.exit_of(await agent.fork("shop:failing", ["", "invoice"], {}))
+        assert (bad.status, bad.text) == (1, "KeyError: 'invoice'")
+
+    with_agent(tmp_path, body)
+
+
+def test_a_killed_fork_is_told_as_killed_and_the_agent_lives(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        pid = await agent.fork("shop:asleep", ["", ""], {})
+        os.kill(pid, signal.SIGKILL)
+        assert (await agent.exit_of(pid)).status == -signal.SIGKILL
+        assert await agent.call(str(tmp_path / "shop.py"), "add", one=2, two=2) == 4
+
+    with_agent(tmp_path, body)
