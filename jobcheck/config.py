@@ -16,7 +16,8 @@ from .errors import UsageError
 
 FAIL_ON = ("handler", "settings", "all", "none")
 """Whose findings fail a run: each word includes those before it; `all` adds the transport's."""
-BOOTS = ("standby", "cold")
+BOOTS = ("zygote", "standby", "cold")
+"""How workers are booted, the quickest way first."""
 ASSUME = ("at-least-once",)
 PYPROJECT = "pyproject.toml"
 
@@ -34,7 +35,7 @@ class Settings:
     """One of FAIL_ON."""
     max_points: int = 0
     """Strikes at most; 0: all of them."""
-    boot: str = "standby"
+    boot: str = "zygote"
     lanes: int = 2
     assume: str = ""
     """`at-least-once`: the workers run with safe settings, whatever the app's are."""
@@ -54,6 +55,15 @@ def project_of(start: Path) -> Path:
     """The nearest folder from `start` upwards with a pyproject.toml; `start` itself when there is none."""
     start = start.resolve()
     return next((folder for folder in (start, *start.parents) if (folder / PYPROJECT).is_file()), start)
+
+
+def rig_from(reference: str, base: Path, project: Path) -> str:
+    """A rig's name whose path counts from `base`, as it is found again from the project: paths below it are short."""
+    where, colon, name = reference.rpartition(":")
+    if not where.endswith(".py"):
+        return reference
+    path = (base / where).resolve()
+    return f"{path.relative_to(project) if path.is_relative_to(project) else path}{colon}{name}"
 
 
 def read_settings(project: Path) -> Settings:

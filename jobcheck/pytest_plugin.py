@@ -1,1 +1,111 @@
-"""Hooks of the pytest plugin; everything else is imported when a test asks for it."""
+"""The pytest plugin: hooks and fixtures only. Everything else is imported when a test asks for it, so that a suite
+without explorations pays for these few lines and nothing more.
+
+    def test_invoice_survives_every_crash(jobcheck_rig):
+        jobcheck_rig.explore("tests.rig:new_invoice", expect=[exactly_once("payments POST /charges")])
+
+    def test_charge_handler(jobcheck_handler):
+        jobcheck_handler("shop.jobs:charge_card", case="tests.rig:new_invoice_row").explore(expect=[...])
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .plugin.fixtures import HandlerFixture, RigFixture
+    from .plugin.settings import Plan
+    from .runner.rig import Function
+
+OPTIONS = {
+    "rig": ("FILE:NAME", "the rig, such as tests/rig.py:shop"),
+    "reports": ("DIR", "folder of the run folders (default: reports)"),
+    "seed": ("N", "seed of all randomness (default: 0)"),
+    "fail_on": ("handler|settings|all|none", "whose findings fail a test (default: settings, handler included)"),
+    "max_points": ("N", "strikes of one exploration at most; 0 is all of them, the default"),
+    "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
+    "lanes": ("N", "jobs that are explored side by side"),
+    "assume": ("at-least-once", "run the workers with safe settings, whatever the app's are"),
+}
+"""Option, ini value and key of [tool.jobcheck] at once: its value's form and its help."""
+
+PLAN: pytest.StashKey[Plan] = pytest.StashKey()
+"""On the config: what the project, the ini file and the command line say."""
+EXPLORED: pytest.StashKey[list[dict[str, object]]] = pytest.StashKey()
+"""On an item: what its explorations came to, as plain values that xdist can send."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("jobcheck", "jobcheck: every effect of a background job exactly once")
+    for name, (metavar, text) in OPTIONS.items():
+        dashed = name.replace("_", "-")
+        group.addoption(f"--jobcheck-{dashed}", dest=f"jobcheck_{name}", metavar=metavar, default=None, help=text)
+        parser.addini(f"jobcheck_{name}", f"{text}; also [tool.jobcheck] {dashed}", default=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "jobcheck(rig=..., assume=..., boot=..., max_points=..., fail_on=..., seed=...): "
+        "settings of the explorations in this test, over those of the project and the command line",
+    )
+    if config.option.help:
+        return  # which works whatever is wrong elsewhere
+    from .errors import UsageError
+    from .plugin.settings import session_plan
+
+    try:
+        config.stash[PLAN] = session_plan(config)
+    except UsageError as error:
+        raise pytest.UsageError(f"jobcheck: {error}") from None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    settings = config.stash[PLAN].settings if PLAN in config.stash else None
+    return f"jobcheck: rig {settings.rig}, reports in {settings.reports}" if settings and settings.rig else None
+
+
+@pytest.fixture
+def jobcheck_rig(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> RigFixture:
+    """The app under test; `explore` strikes one of its jobs, through its queue, at every point."""
+    from .plugin.fixtures import Explorer, RigFixture
+
+    return RigFixture(Explorer(request.node, subtests))
+
+
+@pytest.fixture
+def jobcheck_handler(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> Callable[..., HandlerFixture]:
+    """`jobcheck_handler("shop.jobs:charge_card", case="tests.rig:new_invoice_row").explore(expect=[...])`: the same
+    strikes on the job function itself, without a queue."""
+    from .plugin.fixtures import Explorer, HandlerFixture
+
+    def handler(function: Function, *, case: Function) -> HandlerFixture:
+        return HandlerFixture(Explorer(request.node, subtests), function, case)
+
+    return handler
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    failing = sys.modules.get("jobcheck.plugin.failing")  # not loaded: no failure of ours
+    if failing is not None and call.excinfo is not None and isinstance(call.excinfo.value, failing.Told):
+        report.longrepr = failing.representation(call.excinfo.value, item)
+    # On the teardown's report, because subtests make reports of the call phase too.
+    if call.when == "teardown" and (explored := item.stash.get(EXPLORED, None)):
+        report.__dict__["jobcheck"] = explored  # TestReport takes what it does not know, and xdist sends it
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = [report for group in terminalreporter.stats.values() for report in group if hasattr(report, "jobcheck")]
+    if reports:
+        from .plugin.summary import write_summary
+
+        write_summary(terminalreporter, {report.nodeid: report.jobcheck for report in reports})

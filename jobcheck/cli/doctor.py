@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ..errors import EXIT_OK
-
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")

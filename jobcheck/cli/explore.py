@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..config import ASSUME, BOOTS
+from ..config import ASSUME, BOOTS, rig_from
 from ..errors import UsageError
 from .options import Project, fail_on_option, reports_option, seed_option
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments.")
 @click.option("--expect", multiple=True, metavar="CONTRACT", help="'exactly_once: payments POST /charges'; may repeat.")
 @click.option("--assume", type=click.Choice(ASSUME), help="Run the workers with safe settings, whatever the app's are.")
-@click.option("--boot", type=click.Choice(BOOTS), help="How a worker's successor is started (default: standby).")
+@click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
 @click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @seed_option
@@ -72,7 +72,7 @@ def command(
     request = Request(
         command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
         rig=loaded,
-        rig_reference=portable(reference, base, project.folder),
+        rig_reference=rig_from(reference, base, project.folder),
         jobs=_jobs(loaded, function, handler, case, contracts, settings.assume),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
@@ -99,15 +99,6 @@ def _rig_reference(given: str | None, configured: str, project: Path) -> tuple[s
         "no rig: neither --rig nor [tool.jobcheck] rig in pyproject.toml names one",
         hint="--rig tests/rig.py:shop",
     )
-
-
-def portable(reference: str, base: Path, project: Path) -> str:
-    """The reference as it is found again from the project: a path below it is written from there."""
-    where, _, name = reference.rpartition(":")
-    if not where.endswith(".py"):
-        return reference
-    path = (base / where).resolve()
-    return f"{path.relative_to(project) if path.is_relative_to(project) else path}:{name}"
 
 
 def _jobs(

@@ -1,0 +1,54 @@
+"""How a failure of jobcheck's looks in pytest: one line for summaries and JUnit's message, a text for the rest."""
+
+from __future__ import annotations
+
+import io
+import os
+import shlex
+import shutil
+from dataclasses import replace
+
+import pytest
+from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLocation, ReprTraceback
+
+from ..history.report import FindingReport, SubjectReport
+
+
+class Told(AssertionError):
+    """A failure that is told in words, without a traceback."""
+
+    __module__ = "jobcheck"
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__(title)
+        self.title = title
+        self.text = text
+
+
+def representation(error: Told, item: pytest.Item) -> ExceptionChainRepr:
+    """What pytest prints, sends from a worker of xdist and puts into JUnit."""
+    path, line, _ = item.location
+    traceback = ReprTraceback([ReprEntryNative([error.text.rstrip() + "\n"])], None, style="native")
+    return ExceptionChainRepr([(traceback, ReprFileLocation(path, (line or 0) + 1, error.title), None)])
+
+
+def finding_text(subject: SubjectReport, finding: FindingReport, command: str) -> str:
+    """The story of a finding; its last two lines run it again: the test, and the strike alone."""
+    from rich.console import Console
+
+    from ..report.terminal import render_finding
+
+    paper = io.StringIO()
+    width = min(120, max(80, shutil.get_terminal_size((100, 24)).columns))
+    # No colours: the same text goes to JUnit. The renderer ends with the command it is given, ours come as two lines.
+    console = Console(file=paper, width=width, color_system=None, force_terminal=False)
+    render_finding(subject, replace(finding, replay=command, node=""), console)
+    return f"{paper.getvalue().strip()}\n{finding.replay}\n"
+
+
+def command_of(item: pytest.Item, seed: int) -> str:
+    """The exact command that runs this test again, from where pytest was called."""
+    file, colons, names = item.nodeid.partition("::")
+    here = os.path.relpath(item.config.rootpath / file, item.config.invocation_params.dir)
+    given = item.config.getoption("jobcheck_seed") is not None
+    return f"pytest {shlex.quote(here + colons + names)}" + (f" --jobcheck-seed {seed}" if given else "")

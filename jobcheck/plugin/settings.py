@@ -1,0 +1,62 @@
+"""What the project, pytest's ini file, its command line and a test's own marker say about explorations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..config import KEYS, Settings, dashed, merged, project_of, read_settings, rig_from
+from ..errors import UsageError
+
+if TYPE_CHECKING:
+    import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The settings of a session, or of one test. Paths in them count from the project."""
+
+    project: Path
+    settings: Settings
+
+    @property
+    def reports(self) -> Path:
+        """The folder of the run folders."""
+        return self.project / self.settings.reports
+
+    def over(self, values: Mapping[str, object], base: Path, where: str) -> Plan:
+        """The plan with these values over it; paths in them count from `base`. Raises UsageError."""
+        settings = merged(self.settings, values, where=where)
+        if "rig" in values:
+            settings = replace(settings, rig=rig_from(settings.rig, base, self.project))
+        if "reports" in values:
+            settings = replace(settings, reports=str((base / settings.reports).resolve()))
+        return Plan(self.project, settings)
+
+
+def session_plan(config: pytest.Config) -> Plan:
+    """What holds for the session: [tool.jobcheck], over it the ini file, over that the command line."""
+    project = project_of(config.rootpath)
+    plan = Plan(project, read_settings(project))
+    ini = {key: value for key in KEYS if (value := config.getini(f"jobcheck_{key}"))}
+    line = {key: value for key in KEYS if (value := config.getoption(f"jobcheck_{key}")) is not None}
+    try:
+        plan = plan.over(ini, config.rootpath, "jobcheck_")
+        return plan.over(line, config.invocation_params.dir, "--jobcheck-")
+    except UsageError as error:
+        message = error.message.replace("jobcheck_: ", "ini value jobcheck_").replace("--jobcheck-: ", "--jobcheck-")
+        raise UsageError(message, hint=error.hint) from None
+
+
+def test_plan(node: pytest.Item, plan: Plan) -> Plan:
+    """The session's plan under the markers of one test, the closest one last. Raises UsageError."""
+    for marker in reversed(list(node.iter_markers("jobcheck"))):
+        if marker.args:
+            raise UsageError(
+                f"the marker jobcheck takes keywords only: {', '.join(map(dashed, KEYS))}; got {marker.args[0]!r}",
+                hint='@pytest.mark.jobcheck(rig="tests/rig.py:shop")',
+            )
+        plan = plan.over(marker.kwargs, node.config.rootpath, f"the marker jobcheck of {node.nodeid}")
+    return plan
