@@ -252,12 +252,13 @@ def _made(kind: type[Toxic], values: Mapping[str, object]) -> Toxic:
     for one in kind._numbers():
         if one.name not in values and one.default is dataclasses.MISSING:
             raise UsageError(f"{kind.kind}: expected {one.name} in {one.metadata['unit']}, and it is missing")
-    making: dict[str, type[Toxic]] = TOXICS
-    return making[kind.kind](**values)  # type: ignore[arg-type]  # checked one by one when it is made
+    return kind(**values)  # type: ignore[arg-type]  # each value is checked when it is made
 
 
 def _unknown(kind: str, key: str, known: Collection[str]) -> UsageError:
-    listed = ", ".join(known) or "no parameters"
+    if kind == Down.kind:
+        return UsageError(f"down: unknown key {key!r}; it takes the whole upstream away and has no parameters")
+    listed = ", ".join(known)
     return UsageError(f"{kind}: unknown key {key!r}, expected {listed}", hint=_nearest(key, known))
 
 
