@@ -1,0 +1,226 @@
+"""What the runner is told to do, and what it tells the schedule: actions in the imperative, happenings in the past.
+
+The runner carries an action out and decides nothing; the schedule decides and does nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .model import Mode, NamedPoint, Scope
+from .toxics import Toxic
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkload:
+    """Begin to enqueue cases, evenly spaced, whatever becomes of them."""
+
+    count: int
+    rate: float
+    """Cases per second."""
+
+    @property
+    def text(self) -> str:
+        return f"enqueue {self.count} cases at {self.rate:g}/s"
+
+
+@dataclass(frozen=True, slots=True)
+class KillWorker:
+    """SIGKILL, now."""
+
+    worker: str
+    scope: Scope = "tree"
+    restart: float | None = None
+    """Seconds from its end until another one is started; None: it is not started again."""
+
+    @property
+    def text(self) -> str:
+        back = "" if self.restart is None or self.scope == "child" else f", back after {self.restart:g} s"
+        return f"kill {self.worker} ({self.scope}){back}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArmKill:
+    """SIGKILL as soon as the worker comes to this point. `any`: whichever comes first."""
+
+    worker: str
+    point: NamedPoint
+    scope: Scope = "tree"
+    restart: float | None = None
+
+    @property
+    def text(self) -> str:
+        return f"kill {self.worker} ({self.scope}) {self.point.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestartWorker:
+    """Start a worker in the place of one that is gone."""
+
+    worker: str
+
+    @property
+    def text(self) -> str:
+        return f"start {self.worker} again"
+
+
+@dataclass(frozen=True, slots=True)
+class StopWorker:
+    """SIGTERM, wait until it has ended, and start another one in its place."""
+
+    worker: str
+
+    @property
+    def text(self) -> str:
+        return f"restart {self.worker} (SIGTERM)"
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateDelivery:
+    """Put the n-th delivery on the broker once more."""
+
+    nth: int
+    job: str
+    mode: Mode = "at once"
+
+    @property
+    def text(self) -> str:
+        return f"duplicate delivery {self.nth} {self.mode}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddToxic:
+    """Put a toxic on an upstream, as seen by a role."""
+
+    name: str
+    """Unique within the plan; `RemoveToxic` names it."""
+    toxic: Toxic
+    upstream: str
+    role: str
+    """`workers`, `producers`, `everybody`, or one worker."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.toxic.text} on {self.upstream} of {self.role}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveToxic:
+    """Heals `AddToxic` of the same name."""
+
+    name: str
+    upstream: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.name} off {self.upstream}"
+
+
+@dataclass(frozen=True, slots=True)
+class BeginOutage:
+    """The upstream answers everything with `status`, or refuses connections."""
+
+    upstream: str
+    status: int | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.upstream} is out of order" + (f" ({self.status})" if self.status else " (refuses connections)")
+
+
+@dataclass(frozen=True, slots=True)
+class EndOutage:
+    """Heals `BeginOutage`."""
+
+    upstream: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.upstream} works again"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployWorker:
+    """Stop the worker politely and start another version in its place."""
+
+    worker: str
+    version: str
+    """Empty: the rig's own."""
+
+    @property
+    def text(self) -> str:
+        return f"deploy {self.version or 'the old version'} to {self.worker}"
+
+
+@dataclass(frozen=True, slots=True)
+class DeployProducer:
+    """From now on this share of the cases is enqueued by this version, the others by the version before."""
+
+    version: str
+    share: float = 1.0
+
+    @property
+    def text(self) -> str:
+        return f"enqueue {self.share * 100:g}% of the cases with {self.version or 'the old version'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Heal:
+    """End every fault, whatever its state, and start every worker that is gone. The last action of every plan."""
+
+    @property
+    def text(self) -> str:
+        return "end all faults, start all workers"
+
+
+Action = (
+    StartWorkload
+    | KillWorker
+    | ArmKill
+    | RestartWorker
+    | StopWorker
+    | DuplicateDelivery
+    | AddToxic
+    | RemoveToxic
+    | BeginOutage
+    | EndOutage
+    | DeployWorker
+    | DeployProducer
+    | Heal
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEnqueued:
+    """One more case was put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobDelivered:
+    """A worker was handed a job. Only a job's first delivery counts for shares and triggers."""
+
+    job: str
+    worker: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded:
+    """A job came to its end at a worker, well or not."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerGone:
+    """A worker is dead, by our hand; `restart` is what the kill said."""
+
+    worker: str
+    restart: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadEnded:
+    """The last case was put in."""
+
+
+Happening = CaseEnqueued | JobDelivered | JobEnded | WorkerGone | WorkloadEnded

@@ -1,0 +1,176 @@
+"""From faults to a plan: every moment, every worker and every share is drawn here, from named streams of the seed.
+
+Each fault draws from streams of its own, so that a fault added below does not move those above it. Every lasting
+fault comes with the action that ends it, and the last step of every plan heals all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..seeds import Seeds
+from .actions import (
+    Action,
+    AddToxic,
+    ArmKill,
+    BeginOutage,
+    DeployProducer,
+    DeployWorker,
+    EndOutage,
+    Heal,
+    KillWorker,
+    RemoveToxic,
+    StartWorkload,
+    StopWorker,
+)
+from .model import ALL, ANY, STEP, Deploy, Duplicate, Fault, Kill, Outage, Poison, Restart
+from .triggers import After, Draw
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One action at its time."""
+
+    at: float
+    """Seconds since the workload began, or since the event of `after`."""
+    action: Action
+    after: After | None = None
+    fault: int = -1
+    """Number of the fault that it belongs to, from 0; -1: none."""
+    heals: bool = False
+    """It ends what an earlier step began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Which deliveries come twice: drawn one by one, in the order of the deliveries."""
+
+    fault: int
+    duplicate: Duplicate
+    draws: Callable[[], Draw] = field(compare=False)
+    """A fresh stream: the same draws each time."""
+
+    def chosen(self) -> Iterator[bool]:
+        """Whether the 1st, 2nd, 3rd ... delivery is chosen; without end."""
+        draw = self.draws()
+        while True:
+            yield draw.random() < self.duplicate.share
+
+    def first(self, deliveries: int) -> list[int]:
+        """Numbers of those chosen among so many deliveries."""
+        return [number for number, hit in zip(range(1, deliveries + 1), self.chosen(), strict=False) if hit]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be done, as far as the seed decides it. What depends on the run is in `copies` and in `ArmKill`."""
+
+    seed: int
+    count: int
+    """Cases."""
+    rate: float
+    """Cases per second."""
+    workers: tuple[str, ...]
+    steps: tuple[Step, ...]
+    """In the order of their time; the first starts the workload, the last heals."""
+    copies: tuple[Copies, ...] = ()
+
+    @property
+    def length(self) -> float:
+        """Seconds that the workload takes at its rate."""
+        return self.count / self.rate
+
+    @property
+    def ends(self) -> float:
+        """Seconds until the last timed step, the healing left out."""
+        return max([self.length, *(step.at for step in self.steps[:-1] if step.after is None)])
+
+
+def make_plan(faults: Sequence[Fault], *, count: int, rate: float, workers: Sequence[str], seeds: Seeds) -> Plan:
+    """The same faults and the same seed give the same plan, on every machine."""
+    planner = _Planner(count / rate, tuple(workers), seeds)
+    steps: list[Step] = []
+    copies: list[Copies] = []
+    for number, fault in enumerate(faults):
+        if isinstance(fault, Duplicate):
+            copies.append(Copies(number, fault, planner.again(number, "copies")))
+        else:
+            steps += planner.steps(number, fault)
+    steps.sort(key=lambda step: (step.after is not None, step.at, step.fault))
+    first, last = Step(0.0, StartWorkload(count, rate)), Step(math.inf, Heal(), heals=True)
+    return Plan(seeds.seed, count, rate, tuple(workers), (first, *steps, last), tuple(copies))
+
+
+class _Planner:
+    """Steps of one fault after another."""
+
+    def __init__(self, length: float, workers: tuple[str, ...], seeds: Seeds) -> None:
+        self._length = length
+        self._workers = workers
+        self._seeds = seeds
+
+    def again(self, number: int, purpose: str) -> Callable[[], Draw]:
+        """Makes the named stream of a fault anew."""
+        return lambda: self._seeds.stream("fault", number, purpose)
+
+    def steps(self, number: int, fault: Fault) -> Iterator[Step]:
+        draw = self.again(number, "moments")()
+        moments = self._moments(fault, draw)
+        choose = self.again(number, "workers")()
+        for turn, at in enumerate(moments):
+            for later, action, heals in self._actions(fault, number, turn, choose):
+                yield Step(round(at + later, 3), action, fault.trigger.after, number, heals)
+
+    def _moments(self, fault: Fault, draw: Draw) -> Sequence[float]:
+        trigger = fault.trigger
+        timed = trigger.at is not None or trigger.every is not None or trigger.times is not None
+        if not timed and trigger.during is None:
+            # Lasting faults without a time are there from the start; with an event to wait for, all begin with it.
+            if trigger.after is not None or isinstance(fault, Poison | Outage):
+                return (0.0,)
+            if isinstance(fault, Deploy):
+                return (round(self._length * 0.4, 3),)
+        return trigger.moments(self._length, draw)
+
+    def _actions(self, fault: Fault, number: int, turn: int, choose: Draw) -> Iterator[tuple[float, Action, bool]]:
+        """The actions of one turn: seconds after its moment, action, whether it heals."""
+        lasts = fault.trigger.lasts
+        if isinstance(fault, Kill):
+            yield 0.0, self._kill(fault, choose), False
+        elif isinstance(fault, Restart):
+            names = self._workers if fault.worker == ALL else [self._one(fault.worker, choose)]
+            for place, worker in enumerate(names):
+                yield place * STEP, StopWorker(worker), False
+        elif isinstance(fault, Poison):
+            name = f"{fault.toxic.kind}-{number + 1}" + (f"-{turn + 1}" if turn else "")
+            role = self._one(ANY, choose) if fault.role == ANY else fault.role
+            yield 0.0, AddToxic(name, fault.toxic, fault.upstream, role), False
+            if lasts is not None:
+                yield lasts, RemoveToxic(name, fault.upstream), True
+        elif isinstance(fault, Outage):
+            yield 0.0, BeginOutage(fault.upstream, fault.status), False
+            if lasts is not None:
+                yield lasts, EndOutage(fault.upstream), True
+        elif isinstance(fault, Deploy):
+            yield from self._deploy(fault, choose)
+
+    def _kill(self, fault: Kill, choose: Draw) -> Action:
+        if fault.point is not None:
+            return ArmKill(fault.worker, fault.point, fault.scope, fault.restart)
+        return KillWorker(self._one(fault.worker, choose), fault.scope, fault.restart)
+
+    def _deploy(self, fault: Deploy, choose: Draw) -> Iterator[tuple[float, Action, bool]]:
+        left = list(self._workers)
+        chosen = [left.pop(choose.randrange(0, len(left))) for _ in range(math.ceil(fault.mix * len(left)))]
+        yield 0.0, DeployProducer(fault.version, fault.mix), False
+        for place, worker in enumerate(chosen):
+            yield place * fault.step, DeployWorker(worker, fault.version), False
+        if fault.rollback and fault.trigger.lasts is not None:
+            yield fault.trigger.lasts, DeployProducer(fault.origin), True
+            for place, worker in enumerate(chosen):
+                yield fault.trigger.lasts + place * fault.step, DeployWorker(worker, fault.origin), True
+
+    def _one(self, worker: str, choose: Draw) -> str:
+        return self._workers[choose.randrange(0, len(self._workers))] if worker == ANY else worker
