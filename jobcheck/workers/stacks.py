@@ -153,19 +153,23 @@ async def _ask(pid: int, offset: int, stack_file: Path, within: float) -> str:
     end = REAL.now() + within
     turns = 0
     while True:
-        # The kernel blocks a signal in the thread that handles it: neither waiting nor blocked means it was handled.
-        now = platform.signals(pid)
-        handled = not any(
-            one.has(one.pending, number) or (one.has(one.blocked, number) and thread not in deaf)
-            for thread, one in now.items()
-        )
-        text = _read_from(stack_file, size) if handled or offset == _TASKS else ""
-        if text.endswith("\n") and (offset != _TASKS or "End of tasks" in text):
-            return text
+        # Something was written, so the handler has started; while it runs, its thread has the signal blocked.
+        if _size(stack_file) > size and not _handles(pid, number, deaf):
+            text = _read_from(stack_file, size)
+            if offset != _TASKS or "End of tasks" in text:
+                return text
         if REAL.now() >= end:
             return ""
         turns += 1
         await asyncio.sleep(0 if turns < 20 else 0.001)
+
+
+def _handles(pid: int, number: int, deaf: set[int]) -> bool:
+    """Whether a thread of `pid` has still to answer, or answers. Those in `deaf` block the signal always."""
+    return any(
+        one.has(one.pending, number) or (one.has(one.blocked, number) and thread not in deaf)
+        for thread, one in platform.signals(pid).items()
+    )
 
 
 def _number(offset: int) -> int:

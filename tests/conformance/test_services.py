@@ -178,7 +178,7 @@ def test_a_private_server_that_dies_is_noticed(tmp_path: Path, origin: str) -> N
             # Not SIGKILL: PostgreSQL could not give its shared memory back.
             os.kill(service.worker.pid, signal.SIGTERM if service.kind == "redis" else signal.SIGQUIT)
             await wait_for(lambda one=service: not one.alive, "the death to be noticed", deadline=10)
-            with pytest.raises(ServiceError, match="ended by itself with exit code .* during the run; its last lines"):
+            with pytest.raises(ServiceError, match=r"ended by itself with exit code .* during the run; its last lines"):
                 service.check()
             with pytest.raises(ServiceError):
                 await service.namespace("1")
@@ -280,7 +280,7 @@ def test_a_setup_that_leaves_a_session_open_does_not_stop_the_cloning(tmp_path: 
         service = await rig.start(Postgres(setup="true"))
         await service.namespace("1")
         template = Address(
-            "postgresql", "127.0.0.1", service.address.port, "postgres", path="jobcheck_conf1_up_template"
+            "postgresql", "127.0.0.1", service.address.port, "postgres", path=f"jobcheck_{rig.run}_up_template"
         )
         async with pg_client(template) as client:
             await service.namespace("2")
