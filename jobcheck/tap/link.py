@@ -3,18 +3,23 @@
     worker --- _Client --- decoder --- _Upstream --- server
 
 The bytes forwarded are the bytes received. A unit that the gate holds stops its direction only; what follows it waits
-in order behind it. Heartbeats overtake, so that a held connection stays alive.
+in order behind it. Heartbeats overtake, so that a held connection stays alive. Where a toxic acts on a direction, what
+the gate lets through goes through its pipeline.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from ..wire.unit import Decoder, Kind, Unit
 from .sight import IN, OUT, Sight
+from .toxic_pipeline import Pipeline
+from .toxics import How
 
 if TYPE_CHECKING:
     from .listener import Listener
@@ -26,6 +31,8 @@ class Link:
     def __init__(self, listener: Listener, number: int, decoder: Decoder) -> None:
         self.listener = listener
         self.number = number
+        self.ordinal = 0
+        """Which connection of its listener it is, from 1."""
         self.decoder = decoder
         self.client = _Client(self)
         self.upstream = _Upstream(self)
@@ -36,6 +43,10 @@ class Link:
         self._held: dict[str, deque[Unit]] = {OUT: deque(), IN: deque()}
         self._early: list[bytes] = []
         self._ends: dict[str, bool] = {OUT: False, IN: False}
+        self._early_end: How | None = None
+        self._gone: set[str] = set()
+        self._pipes: dict[str, Pipeline] = {}
+        """Of the directions that a toxic acts on."""
 
     # What the runner calls
 
@@ -64,6 +75,9 @@ class Link:
         self.cutting = True
         self.drop()
         self.client.abort()
+        self._discard(IN)
+        if OUT in self._pipes:
+            self._pipes[OUT].flush()
         if self._ends[IN]:
             self.upstream.close()
         else:
@@ -74,8 +88,14 @@ class Link:
             self.upstream.abort()
 
     def reset(self) -> None:
-        """Breaks both sides at once with a reset."""
-        self.drop()
+        """Breaks both sides at once with a TCP reset; what is held or under way is lost."""
+        self._forget_all()
+        self.client.reset()
+        self.upstream.reset()
+
+    def sever(self) -> None:
+        """Closes both sides at once; what is held or under way is lost."""
+        self._forget_all()
         self.client.abort()
         self.upstream.abort()
 
@@ -91,6 +111,8 @@ class Link:
         self._route(way, units)
 
     def ended(self, way: str) -> None:
+        if self._ends[way]:
+            return
         units = self.decoder.client_end() if way == OUT else self.decoder.server_end()
         self._route(way, units)
         self._ends[way] = True
@@ -102,23 +124,27 @@ class Link:
         early, self._early = self._early, []
         if early:
             self.upstream.write(b"".join(early))
-        if self._ends[OUT] and not self._held[OUT]:
-            self.upstream.end()
+        if self._early_end is not None:
+            self.finished(OUT, self._early_end)
 
     def lost(self, way: str) -> None:
-        """One side is gone."""
-        if way == OUT:
-            if not self.cutting:
-                self.upstream.close()
-        else:
-            self.client.close()
+        """One side is gone. What it sent before goes on through the toxics; what it was to get is forgotten."""
+        self._gone.add(way)
+        self._discard(IN if way == OUT else OUT)
+        if way == IN:
             self.closed.set()
+        if way == IN or not self.cutting:
+            if way in self._pipes:
+                self._pipes[way].finish(How.CLOSE)
+            else:
+                self._receiver(way).close()
+        if IN in self._gone and not (IN in self._pipes and self._pipes[IN].busy):
             self.listener.forget(self)
 
     @property
     def over(self) -> bool:
         """Nothing more will pass: the side that ended last closes."""
-        held = self._held[OUT] or self._held[IN]
+        held = self._held[OUT] or self._held[IN] or any(pipe.busy for pipe in self._pipes.values())
         return self.cutting or (self._ends[OUT] and self._ends[IN] and not held)
 
     # Inside
@@ -143,6 +169,46 @@ class Link:
         return unit.kind is not Kind.PART and self.listener.ask(self, way, unit)
 
     def _write(self, way: str, data: bytes) -> None:
+        if way in self._pipes:
+            self._pipes[way].feed(data)
+        else:
+            self.deliver(way, data)
+
+    def _finish(self, way: str) -> None:
+        if way in self._pipes:
+            self._pipes[way].finish(How.END)
+        else:
+            self.finished(way, How.END)
+
+    def _discard(self, way: str) -> None:
+        if way in self._pipes:
+            self._pipes[way].discard()
+
+    def _forget_all(self) -> None:
+        self.drop()
+        self._discard(OUT)
+        self._discard(IN)
+
+    def _receiver(self, way: str) -> _Side:
+        return self.upstream if way == OUT else self.client
+
+    # What the pipelines call, and who adds and removes toxics
+
+    def pipeline(self, way: str) -> Pipeline:
+        """The pipeline of this direction, made when there is none."""
+        if way not in self._pipes:
+            self._pipes[way] = Pipeline(self, way, asyncio.get_running_loop())
+        return self._pipes[way]
+
+    def unpipe(self, way: str, name: str) -> None:
+        """Takes a toxic out of this direction; what it holds is handed on."""
+        if (pipe := self._pipes.get(way)) is not None:
+            pipe.remove(name)
+            if pipe.empty:
+                del self._pipes[way]
+
+    def deliver(self, way: str, data: bytes) -> None:
+        """Writes to the receiver of this direction, or keeps it for when the upstream has answered."""
         if way == IN:
             self.client.write(data)
         elif self.upstream.ready:
@@ -150,11 +216,23 @@ class Link:
         else:
             self._early.append(data)
 
-    def _finish(self, way: str) -> None:
-        if way == IN:
-            self.client.end()
-        elif self.upstream.ready:
-            self.upstream.end()
+    def finished(self, way: str, how: How) -> None:
+        """Everything of this direction was delivered, and this is how it ends."""
+        if how is How.RESET:
+            self.reset()
+        elif way == OUT and not self.upstream.ready:
+            self._early_end = how
+        elif how is How.CLOSE:
+            self._receiver(way).close()
+        else:
+            self._receiver(way).end()
+            if way in self._pipes and self.over:
+                self.upstream.close()
+                self.client.close()
+
+    def throttle(self, way: str, on: bool) -> None:
+        """Makes the sender of this direction wait, or go on."""
+        (self.client if way == OUT else self.upstream).hold_reading("toxics", on)
 
 
 class _Side(asyncio.Protocol):
@@ -166,6 +244,8 @@ class _Side(asyncio.Protocol):
         self.link = link
         self.transport: asyncio.Transport | None = None
         self.ready = False
+        self._not_reading: set[str] = set()
+        """Why it does not read now."""
 
     @property
     def _other(self) -> _Side:
@@ -187,12 +267,19 @@ class _Side(asyncio.Protocol):
         self.link.lost(self.way)
 
     def pause_writing(self) -> None:
-        if (other := self._other.transport) is not None and not other.is_closing():
-            other.pause_reading()
+        self._other.hold_reading("the other side is full", True)
 
     def resume_writing(self) -> None:
-        if (other := self._other.transport) is not None and not other.is_closing():
-            other.resume_reading()
+        self._other.hold_reading("the other side is full", False)
+
+    def hold_reading(self, why: str, on: bool) -> None:
+        """Stops reading for this reason, or ends it; it reads when no reason is left."""
+        (self._not_reading.add if on else self._not_reading.discard)(why)
+        if self.transport is not None and not self.transport.is_closing():
+            if self._not_reading:
+                self.transport.pause_reading()
+            else:
+                self.transport.resume_reading()
 
     def write(self, data: bytes) -> None:
         if self.transport is not None and not self.transport.is_closing():
@@ -212,6 +299,13 @@ class _Side(asyncio.Protocol):
 
     def abort(self) -> None:
         if self.transport is not None:
+            self.transport.abort()
+
+    def reset(self) -> None:
+        """Closes with a TCP reset: the peer gets an error, not an end."""
+        if self.transport is not None and not self.transport.is_closing():
+            own: socket.socket = self.transport.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
 

@@ -16,6 +16,7 @@ from ..wire.unit import Decoder, Kind, Unit
 from .gate import Gate
 from .link import Link, client_factory
 from .sight import OUT, Sight, Trace
+from .toxic_pipeline import ToxicSet
 
 _link_numbers = itertools.count(1)
 
@@ -47,6 +48,11 @@ class Listener:
         self.links: set[Link] = set()
         self.port = 0
         self.bytes = 0
+        self.accepted = 0
+        """Connections so far."""
+        self.toxics = ToxicSet()
+        self.down = False
+        """Refuses connections, as a server does that is not there."""
         self.refused = ""
         """Why connections to the upstream fail, as last seen."""
         self._decoder = decoder
@@ -54,17 +60,32 @@ class Listener:
         self._server: asyncio.Server | None = None
 
     async def open(self) -> None:
+        """Listens: on a port of its own that it keeps when it was down in between. Raises OSError."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)), self.slot.host, 0, backlog=256
+            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)),
+            self.slot.host,
+            self.port,
+            backlog=256,
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def take_down(self) -> None:
+        """Refuses connections from now on and cuts those that exist."""
+        self.down = True
+        await self.close()
+
+    async def bring_up(self) -> None:
+        """Accepts connections again, on the same port. Raises OSError when somebody else took it."""
+        if self.down:
+            await self.open()
+            self.down = False
 
     async def close(self) -> None:
         if self._server is not None:
             self._server.close()
         for link in list(self.links):
-            link.reset()
+            link.sever()
         for _ in range(3):  # transports tell their protocols, and close their sockets, in later turns of the loop
             await asyncio.sleep(0)
 
@@ -72,6 +93,14 @@ class Listener:
 
     def opened(self, link: Link) -> None:
         self.links.add(link)
+        self.accepted += 1
+        link.ordinal = self.accepted
+        if self.down:  # it was accepted a moment before
+            link.sever()
+            self.forget(link)
+            return
+        if self.toxics:
+            self.toxics.dress(link, asyncio.get_running_loop())
         self.slot.tasks.start(f"tap {self.slot.name} {self.upstream} connect", self._connect(link))
 
     async def _connect(self, link: Link) -> None:
