@@ -130,7 +130,8 @@ FAULT_ERRORS = {
     "{kill: tree, every: 3}": "expected a duration such as 3s, 500ms or 2m, got '3'; did you mean 3s?",
     "{kill: tree, every: 0s}": "expected a duration such as 3s, 500ms or 2m, longer than 0s, got '0s'",
     "{kill: tree, at: soon}": "expected a duration such as 3s, 500ms or 2m, got 'soon'",
-    "{kill: tree, for: 3s}": "a kill has no 'for', it takes a moment; how long it goes on happening is said by 'during'",
+    "{kill: tree, for: 3s}": "a kill has no 'for', it takes a moment; "
+    "how long it goes on happening is said by 'during'",
     "{kill: tree, at: 1s, during: 2s}": "a kill has 'at' and 'during'; one moment needs no span",
     "{kill: tree, at: 1s, times: 2}": "a kill has 'at' and 'times'; say 'every' for how often it is repeated",
     "{kill: tree, during: 9s..3s}": "expected a span that ends after it begins, such as 5s..20s, got '9s..3s'",

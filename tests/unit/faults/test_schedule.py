@@ -1,0 +1,137 @@
+"""What the schedule says in simulated time, as dialogues."""
+
+from __future__ import annotations
+
+import pytest
+from playbook import at, play, seen
+
+from jobcheck.faults.actions import (
+    AddToxic,
+    ArmKill,
+    CaseEnqueued,
+    DuplicateDelivery,
+    Heal,
+    JobDelivered,
+    JobEnded,
+    KillWorker,
+    RemoveToxic,
+    RestartWorker,
+    StartWorkload,
+    StopWorker,
+    WorkerGone,
+    WorkloadEnded,
+)
+from jobcheck.faults.model import Duplicate, Fault, Kill, NamedPoint, Poison, Restart
+from jobcheck.faults.plan import make_plan
+from jobcheck.faults.schedule import Schedule
+from jobcheck.faults.toxics import Latency
+from jobcheck.faults.triggers import After, Span, Trigger
+from jobcheck.seeds import Seeds
+
+WORKERS = ("w1", "w2")
+START = StartWorkload(20, 10.0)
+
+
+def schedule(*faults: Fault, seed: int = 1) -> Schedule:
+    """Of a plan for 20 cases in 2 s."""
+    return Schedule(make_plan(faults, count=20, rate=10.0, workers=WORKERS, seeds=Seeds(seed)))
+
+
+def begun(*faults: Fault, seed: int = 1) -> play:
+    """The dialogue after the workload has begun."""
+    return play(schedule(*faults, seed=seed)) >> at(0.0) << [START]
+
+
+def test_a_worker_that_was_killed_comes_back_after_its_delay() -> None:
+    """The delay counts from its real end."""
+    kill = Kill("tree", "w2", 0.5, trigger=Trigger(at=1.0))
+    told = begun(kill).then_at(1.0) >> at(0.9) << [] >> at(1.1) << [KillWorker("w2", "tree", 0.5)]
+    told.then_at(None)
+    told = told >> seen(WorkerGone("w2", 0.5)) << []
+    told.then_at(1.6) >> at(1.5) << [] >> at(1.6) << [RestartWorker("w2")]
+
+
+def test_a_worker_that_never_comes_back_is_not_started_again() -> None:
+    kill = Kill("tree", "w1", None, trigger=Trigger(at=1.0))
+    told = begun(kill) >> at(1.0) << [KillWorker("w1", "tree", None)] >> seen(WorkerGone("w1")) << []
+    told.then_at(None)
+
+
+def test_it_heals_when_the_workload_is_over_and_every_fault_was_there() -> None:
+    """Not before, and once."""
+    toxic = Poison(Latency(50), "db", "w1", Trigger(at=1.0, lasts=3.0))
+    told = begun(toxic) >> at(1.0) << [AddToxic("latency-1", Latency(50), "db", "w1")]
+    told = told >> seen(WorkloadEnded()) << [] >> at(2.0) << []
+    told.then_at(4.0) >> at(4.0) << [RemoveToxic("latency-1", "db")] >> at(4.0) << [Heal()] >> at(9.0) << []
+    assert told.schedule.idle
+
+
+def test_a_toxic_without_an_end_stays_until_the_healing() -> None:
+    """It is there from the start."""
+    toxic = AddToxic("latency-1", Latency(50), "db", "workers")
+    told = play(schedule(Poison(Latency(50), "db"))) >> at(0.0) << [START, toxic] >> at(2.0) << []
+    told >> seen(WorkloadEnded()) << [] >> at(2.1) << [Heal()]
+
+
+def test_a_fault_may_wait_for_a_delivery() -> None:
+    """The n-th job that is handed out; what is handed out again does not count."""
+    stop = Restart("w1", Trigger(after=After(2), at=0.3))
+    told = begun(stop) >> seen(JobDelivered("a", "w1")) << [] >> seen(JobDelivered("a", "w2")) << []
+    told.then_at(None)
+    told = told >> at(0.7) << [] >> seen(JobDelivered("b", "w2")) << []
+    told.then_at(1.0) >> at(1.0) << [StopWorker("w1")]
+
+
+def test_a_fault_may_wait_for_a_case() -> None:
+    kill = Kill("child", "w1", trigger=Trigger(after=After(2, "cases")))
+    told = begun(kill) >> seen(CaseEnqueued()) << [] >> seen(CaseEnqueued()) << []
+    told >> at(0.1) << [KillWorker("w1", "child", 0.5)]
+
+
+def test_what_waits_for_an_event_that_never_came_does_not_happen_after_the_healing() -> None:
+    """It is told as unreached, so that the run can say so."""
+    told = begun(Restart("w1", Trigger(after=After(2)))) >> seen(WorkloadEnded()) << [] >> at(2.0) << [Heal()]
+    told = told >> seen(JobDelivered("a", "w1")) << [] >> seen(JobDelivered("b", "w1")) << []
+    told.then_at(None) >> at(9.0) << []
+    assert [step.action for step in told.schedule.unreached] == [StopWorker("w1")]
+
+
+def test_a_kill_at_a_named_point_is_armed_at_its_time() -> None:
+    point = NamedPoint("payments POST /charges", "after", 3)
+    kill = Kill("tree", "any", 1.0, point, Trigger(at=0.5))
+    begun(kill) >> at(0.5) << [ArmKill("any", point, "tree", 1.0)]
+
+
+@pytest.mark.parametrize("mode", ["at once", "while running"])
+def test_chosen_deliveries_are_doubled_the_moment_they_are_seen(mode: str) -> None:
+    """Which ones is in the plan; how often a job is handed out again changes nothing."""
+    rule = Duplicate(0.5, mode)  # type: ignore[arg-type]
+    told = begun(rule)
+    chosen = told.schedule.plan.copies[0].first(8)
+    assert 0 < len(chosen) < 8
+    for number in range(1, 9):
+        expected = [DuplicateDelivery(number, f"job{number}", mode)] if number in chosen else []  # type: ignore[arg-type]
+        told = told >> seen(JobDelivered(f"job{number}", "w1")) << expected
+        told = told >> seen(JobDelivered(f"job{number}", "w2")) << []
+
+
+def test_a_later_copy_comes_after_the_end_of_its_job() -> None:
+    """Also when the run has healed meanwhile: a copy breaks nothing."""
+    told = begun(Duplicate(1.0, "later", 2.0)) >> seen(JobDelivered("a", "w1")) << []
+    told = told >> seen(WorkloadEnded()) << [] >> at(1.0) << [Heal()]
+    assert not told.schedule.idle
+    told = told >> at(3.0) << [] >> seen(JobEnded("a")) << []
+    told.then_at(5.0) >> at(5.0) << [DuplicateDelivery(1, "a", "later")] >> seen(JobEnded("a")) << []
+    assert told.schedule.idle
+
+
+def test_copies_keep_to_their_span_and_their_number() -> None:
+    rule = Duplicate(1.0, trigger=Trigger(during=Span(1.0, 3.0), times=2))
+    told = begun(rule) >> seen(JobDelivered("a", "w1")) << [] >> at(1.0) << []
+    told = told >> seen(JobDelivered("b", "w1")) << [DuplicateDelivery(2, "b")]
+    told = told >> seen(JobDelivered("c", "w1")) << [DuplicateDelivery(3, "c")]
+    told >> seen(JobDelivered("d", "w1")) << []
+    rule = Duplicate(1.0, trigger=Trigger(at=1.0, lasts=1.0))
+    told = begun(rule) >> seen(JobDelivered("a", "w1")) << [] >> at(1.5) << []
+    told = told >> seen(JobDelivered("b", "w1")) << [DuplicateDelivery(2, "b")] >> at(2.0) << []
+    told >> seen(JobDelivered("c", "w1")) << []
