@@ -1,6 +1,6 @@
 """Dialogues with a schedule in simulated time.
 
-    play(schedule) >> at(1.5) << [KillWorker("w1")] >> seen(WorkerGone("w1", 0.5)) << [] >> at(2.0) << [RestartWorker("w1")]
+    play(schedule) >> at(1.5) << [KillWorker("w1")] >> seen(WorkerGone("w1", 0.5)) << [] >> at(2.0) << [...]
 
 `>>` tells the schedule the time or an event, `<<` says which actions must come, all of them and in this order. A
 dialogue that ends with an answer that nobody looked at fails.
