@@ -7,11 +7,13 @@ from collections.abc import Callable
 from ..errors import UsageError
 from .marks import MarkDecoder
 from .opaque import OpaqueDecoder
+from .postgres import PostgresDecoder
 from .resp import RespDecoder
 from .unit import Decoder
 
 DECODERS: dict[str, Callable[[], Decoder]] = {
     "redis": RespDecoder,
+    "postgres": PostgresDecoder,
     "marks": MarkDecoder,
     "opaque": OpaqueDecoder,
 }

@@ -157,9 +157,11 @@ class StreamDecoder:
     def client(self, data: bytes) -> list[Unit]:
         """Units completed by these bytes from the client. Never raises."""
         self._units = []
+        if not data:
+            return []
         if self._opaque:
             return self._pass(self._from_client, data, Change.MAYBE)
-        if self._sniffing and data:
+        if self._sniffing:
             hello = client_hello(bytes(self._from_client.tail[:3]) + data[:3])
             if hello is TLS_UNDECIDED:
                 self._from_client.tail += data
@@ -175,6 +177,8 @@ class StreamDecoder:
     def server(self, data: bytes) -> list[Unit]:
         """Units completed by these bytes from the server. Never raises."""
         self._units = []
+        if not data:
+            return []
         if self._opaque:
             return self._pass(self._from_server, data, Change.NO)
         self._feed(self._from_server, data, self._server_step, self._server_head, self._server_pause, Change.NO)
@@ -182,11 +186,11 @@ class StreamDecoder:
 
     def client_end(self) -> list[Unit]:
         """What is still held of the client's direction, when it ends: an unfinished message changes nothing."""
-        return self._rest(self._from_client)
+        return self._rest(self._from_client, Change.MAYBE if self._opaque else Change.NO)
 
     def server_end(self) -> list[Unit]:
         """What is still held of the server's direction, when it ends."""
-        return self._rest(self._from_server)
+        return self._rest(self._from_server, Change.NO)
 
     def turn_opaque(self, note: str) -> None:
         """All that follows, in both directions, is given out as OPAQUE units; the first of them carries `note`."""
@@ -273,9 +277,11 @@ class StreamDecoder:
         note, self._note = self._note, ""
         self._units.append(Unit(raw, Kind.OPAQUE, OPAQUE_SHAPE, change=change, note=note))
 
-    def _rest(self, side: Side) -> list[Unit]:
+    def _rest(self, side: Side, change: Change) -> list[Unit]:
         self._units = []
         spilled, side.spilled = side.spilled, False
-        if raw := side.flush():
-            self._units.append(Unit(raw, Kind.PART if spilled else Kind.OPAQUE, "" if spilled else OPAQUE_SHAPE))
+        if not spilled:
+            self._give_rest(side, side.flush(), change)
+        elif raw := side.flush():
+            self._units.append(Unit(raw, Kind.PART))
         return self._units
