@@ -119,5 +119,6 @@ def _checked(key: str, value: Any, where: str) -> Any:
         raise UsageError(f"{where}: expected a text, got {value!r}")
     choices = _CHOICES.get(key)
     if choices is not None and value not in choices and not (key == "assume" and not value):
-        raise UsageError(f"{where}: expected {' or '.join(choices)}, got {value!r}", hint=nearest(value, choices))
+        words = f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
+        raise UsageError(f"{where}: expected {words}, got {value!r}", hint=nearest(value, choices))
     return value

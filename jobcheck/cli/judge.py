@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..errors import EXIT_BROKEN, EXIT_OK
 from .options import Project, fail_on_option
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def command(run: Path | None, expect: tuple[str, ...], **options: object) -> int
     judged = rejudge(path, tuple(read_contract(text, "--expect") for text in expect))
     console = out()
     for item in judged:
-        _tell(item, console)
+        _tell(item, console, exit_code_of_judged([item], project.settings.fail_on))
     return exit_code_of_judged(judged, project.settings.fail_on)
 
 
-def _tell(judged: Judged, console: Console) -> None:
+def _tell(judged: Judged, console: Console, code: int) -> None:
     from ..report.junit import strike_name
     from ..report.screen import Screen
     from ..report.text import count_words, label, plural, verdict_counts
@@ -51,7 +52,7 @@ def _tell(judged: Judged, console: Console) -> None:
     counts = count_words(verdict_counts(judged.strikes))
     changes = judged.changed
     said = f"{plural(len(changes), 'verdict')} changed" if changes else "as stored"
-    mark = "good" if all(strike.verdict == "ok" for strike in judged.strikes) else "bad"
+    mark = {EXIT_OK: "good", EXIT_BROKEN: "bad"}.get(code, "unsure")
     screen.whole(f"{screen.symbol(mark)} {head}: {plural(len(judged.strikes), 'strike')}: {counts}; {said}")
     points = {point.id: point for point in judged.subject.points}
     for old, new in changes:

@@ -28,7 +28,8 @@ class Told(AssertionError):
 def representation(error: Told, item: pytest.Item) -> ExceptionChainRepr:
     """What pytest prints, sends from a worker of xdist and puts into JUnit."""
     path, line, _ = item.location
-    traceback = ReprTraceback([ReprEntryNative([error.text.rstrip() + "\n"])], None, style="native")
+    lines = [] if item.config.getoption("tbstyle") == "line" else [error.text.rstrip() + "\n"]
+    traceback = ReprTraceback([ReprEntryNative(lines)], None, style="native")
     return ExceptionChainRepr([(traceback, ReprFileLocation(path, (line or 0) + 1, error.title), None)])
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 from ..checks.contracts import Contract
+from ..errors import UsageError
 from .facade import Job
 from .rig import Function, Rig
 
@@ -13,7 +17,7 @@ def queue_job(
     rig: Rig, function: Function, contracts: Iterable[Contract] = (), *, name: str = "", assume: str = ""
 ) -> Job:
     """A job through its queue; `function` enqueues one case. Raises UsageError for a lambda, a closure or no name."""
-    reference = rig.reference(function)
+    reference = _found(rig.reference(function))
     subject = name or _tail(reference)
     # Other settings are another subject: its findings have ids of their own.
     return Job(
@@ -29,14 +33,54 @@ def handler_job(
     rig: Rig, handler: Function, case: Function, contracts: Iterable[Contract] = (), *, name: str = ""
 ) -> Job:
     """A job function without its queue; `case` makes its rows and returns its arguments. Raises UsageError."""
-    reference = rig.reference(handler)
+    reference = _found(rig.reference(handler))
     return Job(
         subject=name or _tail(reference),
         mode="handler",
-        function=rig.reference(case),
+        function=_found(rig.reference(case)),
         handler=reference,
         contracts=tuple(contracts),
     )
+
+
+def _found(reference: str) -> str:
+    """The reference itself. Raises UsageError where the named file plainly has no such function: nothing is started
+    for a typing error. Modules are left to the app's own environment, where they are imported."""
+    where, _, qualname = reference.rpartition(":")
+    if not where.endswith(".py"):
+        return reference
+    try:
+        tree = ast.parse(Path(where).read_bytes(), where)
+    except OSError as error:
+        raise UsageError(
+            f"cannot read {where}: {error.strerror}", hint="give the path from here, or module:function"
+        ) from None
+    except SyntaxError as error:
+        raise UsageError(f"{where}:{error.lineno} is no Python: {error.msg}") from None
+    names = _names(tree)
+    if "*" in names or qualname.partition(".")[0] in names:
+        return reference
+    near = difflib.get_close_matches(qualname, names, n=1, cutoff=0.5)
+    known = ", ".join(name for name in names if not name.startswith("_"))
+    raise UsageError(
+        f"{where} has no function {qualname!r}; it has {known or 'none'}",
+        hint=f"did you mean {near[0]}?" if near else "",
+    )
+
+
+def _names(tree: ast.Module) -> list[str]:
+    """The names at the top of a module that may be functions; `*` when it imports more than it says."""
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            names += [alias.asname or alias.name for alias in node.names if node.module != "__future__"]
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            names.append("*")
+    return names
 
 
 def _tail(reference: str) -> str:
