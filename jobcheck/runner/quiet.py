@@ -15,7 +15,7 @@ from .seats import Seat
 GRACE = 0.05
 """Seconds without a message until an empty broker counts as empty."""
 SILENCE = 1.5
-"""Seconds without any message until a worker that never told the end of its job is taken to be done."""
+"""Seconds without any message until a worker that never tells the end of its jobs is taken to be done."""
 
 
 class Quiet:
@@ -40,6 +40,7 @@ class Quiet:
             going = self._moving(seat)
             if not going:
                 depth = await system.depth(broker, self._settings)
+                await seat.slot.drain()  # a delivery that came before the broker's answer is seen before it is judged
                 if depth == 0 and not self._moving(seat):
                     return ""
                 going = f"{depth} job(s) on the broker"
@@ -55,7 +56,7 @@ class Quiet:
         if not taken:
             return "" if silence >= GRACE else "no delivery yet"
         running = [job for job in taken if job not in seat.ends]
-        if running and silence < SILENCE and not self._acknowledged(seat):
+        if running and (seat.tells or silence < SILENCE) and not self._acknowledged(seat):
             return f"job {running[0]} runs"
         return "" if silence >= GRACE / 5 else "messages of a moment ago"
 

@@ -33,6 +33,8 @@ class Seat:
         self.generation = 0
         self.ends: dict[str, str] = {}
         """How each job ended by the worker's own word, since the trial began."""
+        self.tells = False
+        """Its output tells when a job ends."""
         self._worker: Worker | None = None
 
     @property
@@ -97,6 +99,7 @@ class Seat:
         if ended is not None:
             job, how = ended
             self.ends[job] = how
+            self.tells = True
 
     def filed(self, jobs: Sequence[str]) -> str:
         """Empty, or how one of the jobs failed."""

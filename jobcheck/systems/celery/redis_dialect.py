@@ -18,6 +18,7 @@ NOISE_KEYS = (b"_kombu.", b"celeryev", b"pidbox", b"unacked_mutex", b".reply.")
 NOISE_COMMANDS = frozenset(
     {b"PUBLISH", b"SUBSCRIBE", b"PSUBSCRIBE", b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"WATCH", b"UNWATCH"}
 )
+SCRIPTS = frozenset({b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL"})
 POPS = frozenset({b"BRPOP", b"RPOP", b"LPOP", b"BLPOP"})
 
 
@@ -107,6 +108,10 @@ def _tags(request: Unit, command: bytes) -> list[str]:
 
 
 def _is_noise(op: tuple[bytes, ...]) -> bool:
-    if op[0].upper() in NOISE_COMMANDS:
+    command = op[0].upper()
+    if command in NOISE_COMMANDS:
         return True
-    return len(op) > 1 and any(part in op[1] for part in NOISE_KEYS)
+    keys = op[1:2]
+    if command in SCRIPTS and len(op) > 2 and op[2].isdigit():
+        keys = op[3 : 3 + int(op[2])]
+    return bool(keys) and all(any(part in key for part in NOISE_KEYS) for key in keys)
