@@ -120,7 +120,16 @@ class Exploration:
         """Where the stack could be taken in one of the two recordings only, that one's line is used."""
         codes = {point.id: point.code for point in self._recorded(second).points}
         merged = pointing.merged(self._recorded(first), self._recorded(second))
-        return tuple(replace(point, code=point.code or codes.get(point.id, "")) for point in merged)
+        early = isinstance(self.mode, QueueMode) and self.mode.settings.guarantee == "at-most-once"
+        return tuple(
+            replace(
+                point,
+                code=point.code or codes.get(point.id, ""),
+                # An early ack is sent by another process than the job's own messages, which go on meanwhile.
+                ordered=point.ordered and not (early and point.role == "ack"),
+            )
+            for point in merged
+        )
 
     def _check_contracts(self, clean: Clean) -> None:
         kinds = {name: spec.kind for name, spec in self.mode.lane.rig.upstreams.items()}
@@ -131,7 +140,7 @@ class Exploration:
                 hint=f"the clean run showed these effects; paste what you mean:\n    {paste}",
             )
         if missing := unmatched(self.options.contracts, clean):
-            raise UsageError("; ".join(missing), hint=f"the clean run showed:\n    {paste}")
+            raise UsageError("; ".join([*missing, *self._unused()]), hint=f"the clean run showed:\n    {paste}")
 
     def _planned(self) -> list[Strike]:
         strikes = ordered(kills(self.subject, self.points), self.points, self.options.first)
@@ -293,13 +302,15 @@ class Exploration:
         )
 
     def _unused(self) -> list[str]:
-        """A tap that saw no bytes: the app may have gone around it."""
+        """A contract's upstream whose tap saw no bytes: the app may have gone around it."""
         lane = self.mode.lane
+        named = {contract.effect.split(" ", 1)[0] for contract in self.options.contracts}
         return [
-            f"{name}: its tap saw no bytes; if this job uses it, then by a Unix socket, a pooled address or another "
+            f"the tap of {name} saw no bytes: if this job uses it, then by a Unix socket, a pooled address or another "
             "variable than those in the rig's env"
             for name in lane.rig.upstreams
-            if not any(slot.listeners[name].bytes for slot in lane.slots.values() if name in slot.listeners)
+            if name in named
+            and not any(slot.listeners[name].bytes for slot in lane.slots.values() if name in slot.listeners)
         ]
 
     def _promises(self, outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
@@ -307,7 +318,6 @@ class Exploration:
         rig = self.mode.lane.rig
         honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
         notes += [trouble.sentence for trouble in check_keys(list(self.trials.values()), honours)]
-        notes += self._unused()
         if not isinstance(self.mode, QueueMode):
             return "at-least-once", notes
         settings = self.mode.settings
