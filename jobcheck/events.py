@@ -69,6 +69,54 @@ class SubjectFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ScenarioStarted(Event):
+    """A scenario's workers are ready; its workload begins."""
+
+    title: str
+    file: str
+    seed: int
+    cases: int
+    seconds: float
+    """How long the workload takes at its rate."""
+    plan: tuple[str, ...] = ()
+    """The plan, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioStep(Event):
+    """Something of the plan was done: `at` seconds after the workload began, and what came of it."""
+
+    title: str
+    at: float
+    text: str
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioProgress(Event):
+    """How far a scenario is, about twice a second."""
+
+    title: str
+    phase: str
+    """`workload`, `heal`, `settle`, `drain`."""
+    enqueued: int
+    cases: int
+    jobs_ended: int
+    jobs_seen: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioFinished(Event):
+    """A scenario is over. `counts` is one line."""
+
+    title: str
+    verdict: str
+    counts: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Warned(Event):
     """Something a person should know; the run goes on."""
 

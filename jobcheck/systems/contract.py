@@ -124,6 +124,10 @@ class System(Protocol):
         """Expires the lease of these deliveries and lets the system's own recovery run. Says what was done."""
         ...
 
+    async def duplicate(self, address: Address, delivery: Unit, *, next_up: bool) -> None:
+        """Puts the message of a delivery on the broker once more, as it came; `next_up`: before all that wait."""
+        ...
+
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """How the system filed the jobs: empty, or `failed: ...`."""
         ...

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import UsageError
 from ...services.spec import Address
+from ...wire.unit import Unit
 from ..contract import AgentCall, Blame, Dialect, Launch, Settings
 from .redis_dialect import RedisDialect
 
@@ -130,6 +131,15 @@ class Celery:
                 await client.zadd("unacked_index", {tag: 1}, xx=True)
         await call(RECOVER, "restore", app=self.app, tags=list(held))
         return f"lease of {len(held)} delivery rewound (ZADD unacked_index 1), then kombu's own restore"
+
+    async def duplicate(self, address: Address, delivery: Unit, *, next_up: bool) -> None:
+        """The same JSON in the same list: what a repeated LPUSH of a producer and an expired lease leave behind."""
+        from ...services.clients import redis_client
+
+        queue, message = delivery.info["value"]
+        async with redis_client(address) as client:
+            # Workers take from the right end.
+            await (client.rpush(queue, message) if next_up else client.lpush(queue, message))
 
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """Celery files nothing without a result backend: what failed is told by the worker's log alone."""
