@@ -1,8 +1,7 @@
-"""`python -m jobcheck`: the command line, for where the script is not on PATH."""
+"""`python -m jobcheck` is the same as `jobcheck`."""
 
 import sys
 
 from .cli import main
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

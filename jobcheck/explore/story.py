@@ -19,10 +19,9 @@ SAYS = {
 def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
     """Lines for a person; `strike`, `recovery` and `effect` lines stand where they happened."""
     lines: list[StoryLine] = []
-    struck = False
-    told = False
+    struck = told = False
     for op in trial.operations:
-        if (struck and not told and op.fate != "struck" and op.way == "out") or (struck and not told and op.role):
+        if struck and not told and _goes_on(op, trial):
             lines.extend(_recovery(trial, op))
             told = True
         if not _shown(op):
@@ -33,10 +32,12 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
             struck = True
     if struck and not told:
         lines.extend(_recovery(trial, None))
-    if struck and not trial.deliveries_after and trial.strike is not None:
-        end = lines[-1].at if lines else 0.0
-        lines.append(StoryLine("jobcheck", "the job was not handed out again", kind="note", at=end))
     return tuple(_with_effects(lines, trial.effects))
+
+
+def _goes_on(op: Operation, trial: TrialRecord) -> bool:
+    """The first message of whoever goes on after the strike."""
+    return bool(trial.deliveries_after) and op.worker != "producer" and (op.way == "out" or op.role == "delivery")
 
 
 def _shown(op: Operation) -> bool:
@@ -71,8 +72,13 @@ def _strike(trial: TrialRecord, op: Operation) -> StoryLine:
 def _recovery(trial: TrialRecord, op: Operation | None) -> list[StoryLine]:
     at = op.at if op is not None else trial.seconds
     lines = [StoryLine("jobcheck", note, kind="recovery", at=at) for note in trial.notes]
-    who = f"{op.worker} takes over" if op is not None and op.worker not in ("handler", "producer") else "runs it again"
-    return [*lines, StoryLine("jobcheck", who if op is not None else "a new worker is there", kind="recovery", at=at)]
+    if op is None:
+        lines.append(StoryLine("jobcheck", "a new worker is there, and the queue is empty", kind="recovery", at=at))
+        if not trial.deliveries_after:
+            lines.append(StoryLine("jobcheck", "the job was not handed out again", kind="note", at=at))
+        return lines
+    who = "the handler runs again" if op.worker == "handler" else f"{op.worker} takes over"
+    return [*lines, StoryLine("jobcheck", who, kind="recovery", at=at)]
 
 
 def _with_effects(lines: list[StoryLine], effects: Sequence[Effect]) -> list[StoryLine]:

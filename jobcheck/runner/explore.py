@@ -263,11 +263,18 @@ class Exploration:
         return isinstance(spec, Provider) and bool(spec.idempotency)
 
     def _title(self, cause: Cause) -> str:
-        what = " and ".join(cause.effects) or "the job"
+        order = list(self.clean.counts()) if self.clean else []
+        effects = sorted(cause.effects, key=lambda name: order.index(name) if name in order else len(order))
+        what = " and ".join(effects) or "the job"
+        many = len(effects) > 1
         where = gap(cause.outcomes[0].strike, self.points)
         if cause.layer != HANDLER:
             return f"the job is lost when the worker dies {where}"
-        verb = {Verdict.DUPLICATED: "happens again", Verdict.LOST: "is lost"}.get(cause.verdict, str(cause.verdict))
+        verbs = {
+            Verdict.DUPLICATED: "happen again" if many else "happens again",
+            Verdict.LOST: "are lost" if many else "is lost",
+        }
+        verb = verbs.get(cause.verdict, f"{'are' if many else 'is'} {cause.verdict}")
         return f"{what} {verb} when the worker dies {where}"
 
     # The report

@@ -1,0 +1,417 @@
+"""The book of a scenario: every job that was seen, to which case it belongs, and what became of each delivery.
+
+It is filled from the wire (`Scribe` reads along with a worker's dialect) and from the workers' own output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..clock import Clock
+from ..faults.actions import Happening, JobDelivered, JobEnded
+from ..systems.contract import Dialect, Meaning
+from ..tap.link import Link
+from ..tap.listener import Slot
+from ..wire.unit import Kind, Unit
+
+RUNNING, ENDED, DIED = "running", "ended", "died"
+MESSAGES_KEPT = 80
+"""Messages of one job that are kept for its story."""
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One hand-over of a job to a worker."""
+
+    worker: str
+    generation: int
+    version: str
+    at: float
+    tag: str = ""
+    reserved: bool = False
+    """The broker has noted that this worker has it."""
+    acked: bool = False
+    fate: str = RUNNING
+    how: str = ""
+    """How it ended by the worker's own word."""
+    link: Link | None = None
+    """The connection that it came on."""
+
+    @property
+    def passed(self) -> tuple[str, ...]:
+        """The roles of what was through of it."""
+        return ("delivery", *(("reserve",) if self.reserved else ()), *(("ack",) if self.acked else ()))
+
+    @property
+    def stranded(self) -> bool:
+        """Its connection is gone, so the worker can not settle it any more."""
+        return self.link is not None and self.link.closed.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a job, for its story."""
+
+    at: float
+    worker: str
+    upstream: str
+    way: str
+    text: str
+    kind: str = "message"
+
+
+@dataclass(slots=True)
+class Job:
+    """One job, however often it was handed out."""
+
+    id: str
+    case: str = ""
+    """Id of the case that it belongs to; empty: nobody's that is known."""
+    parent: str = ""
+    """The job that enqueued it."""
+    version: str = ""
+    """The version of the app that enqueued it."""
+    deliveries: list[Delivery] = field(default_factory=list)
+    unit: Unit | None = None
+    """Its first delivery as it came, to be doubled."""
+    copies: int = 0
+    messages: list[Message] = field(default_factory=list)
+    lives: list[tuple[str, bytes, float]] = field(default_factory=list)
+    """Keys that it set with a time to live: upstream, key, seconds."""
+
+    @property
+    def last(self) -> Delivery | None:
+        return self.deliveries[-1] if self.deliveries else None
+
+
+class Book:
+    """All jobs of one scenario. `happened` hears of deliveries and ends, at once."""
+
+    def __init__(self, clock: Clock, late_acks: Callable[[], bool]) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.case = ""
+        """The case that is being made at the moment: what the producer enqueues belongs to it."""
+        self.happened: Callable[[Happening], None] = lambda event: None
+        self.began = clock.now()
+        self.tells = False
+        """The workers' output tells when a job ends."""
+        self.ended = 0
+        """Jobs that have ended at least once."""
+        self._clock = clock
+        self._late = late_acks
+        self._over: set[str] = set()
+        self._open: dict[str, list[Delivery]] = {}
+
+    def now(self) -> float:
+        """Seconds since the workload began."""
+        return self._clock.now() - self.began
+
+    def job(self, number: str) -> Job:
+        return self.jobs.setdefault(number, Job(number))
+
+    # What was seen
+
+    def enqueued(self, number: str, *, parent: str, producer: bool, version: str) -> None:
+        """A job was put on the broker; a retry of the same job changes nothing."""
+        if number in self.jobs and (self.jobs[number].case or self.jobs[number].parent):
+            return
+        job = self.job(number)
+        job.version = version
+        if producer:
+            job.case = self.case
+        elif parent != number:
+            job.parent = parent
+            job.case = self.jobs[parent].case if parent in self.jobs else ""
+
+    def delivered(self, number: str, unit: Unit, delivery: Delivery) -> None:
+        job = self.job(number)
+        job.deliveries.append(delivery)
+        self._open.setdefault(number, []).append(delivery)
+        if job.unit is None:
+            job.unit = unit
+        self.say(number, Message(delivery.at, delivery.worker, "", "in", f"delivery of job {number[:8]}", "delivery"))
+        self.happened(JobDelivered(number, delivery.worker))
+
+    def finished(self, number: str, worker: str, how: str) -> None:
+        """The worker says that a job has ended."""
+        self.tells = True
+        for delivery in self._running(worker, number):
+            self._end(number, delivery, how)
+
+    def settled(self, number: str, delivery: Delivery) -> None:
+        """The broker took the ack of a delivery; with late acks it has ended."""
+        delivery.acked = True
+        if self._late() and delivery.fate == RUNNING:
+            self._end(number, delivery, delivery.how)
+
+    def _end(self, number: str, delivery: Delivery, how: str) -> None:
+        delivery.how = how
+        self._close(number, delivery, ENDED)
+        if how != "retrying" and number not in self._over:
+            self._over.add(number)
+            self.ended += 1
+        self.happened(JobEnded(number))
+
+    def died(self, worker: str) -> list[str]:
+        """The worker, or the child that ran its jobs, is dead: the jobs that it was running."""
+        found = self.running(worker)
+        for number in found:
+            for delivery in self._running(worker, number):
+                self._close(number, delivery, DIED)
+        return found
+
+    def _close(self, number: str, delivery: Delivery, fate: str) -> None:
+        delivery.fate = fate
+        left = [one for one in self._open.get(number, ()) if one is not delivery]
+        if left:
+            self._open[number] = left
+        else:
+            self._open.pop(number, None)
+
+    def say(self, number: str, message: Message) -> None:
+        """One more line of a job's story."""
+        job = self.jobs.get(number)
+        if job is not None and len(job.messages) < MESSAGES_KEPT:
+            job.messages.append(message)
+
+    # What is asked
+
+    def _running(self, worker: str, number: str) -> list[Delivery]:
+        return [one for one in self._open.get(number, ()) if one.worker == worker]
+
+    def running(self, worker: str = "") -> list[str]:
+        """Jobs that were handed out and have not ended, of one worker or of all."""
+        return [number for number, found in self._open.items() if any(worker in ("", one.worker) for one in found)]
+
+    def stranded(self) -> bool:
+        """Its connection is gone, so the worker can not settle it any more."""
+        return self.link is not None and self.link.closed.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a job, for its story."""
+
+    at: float
+    worker: str
+    upstream: str
+    way: str
+    text: str
+    kind: str = "message"
+
+
+@dataclass(slots=True)
+class Job:
+    """One job, however often it was handed out."""
+
+    id: str
+    case: str = ""
+    """Id of the case that it belongs to; empty: nobody's that is known."""
+    parent: str = ""
+    """The job that enqueued it."""
+    version: str = ""
+    """The version of the app that enqueued it."""
+    deliveries: list[Delivery] = field(default_factory=list)
+    unit: Unit | None = None
+    """Its first delivery as it came, to be doubled."""
+    copies: int = 0
+    messages: list[Message] = field(default_factory=list)
+    lives: list[tuple[str, bytes, float]] = field(default_factory=list)
+    """Keys that it set with a time to live: upstream, key, seconds."""
+
+    @property
+    def last(self) -> Delivery | None:
+        return self.deliveries[-1] if self.deliveries else None
+
+
+class Book:
+    """All jobs of one scenario. `happened` hears of deliveries and ends, at once."""
+
+    def __init__(self, clock: Clock, late_acks: Callable[[], bool]) -> None:
+        self.jobs: dict[str, Job] = {}
+        self.case = ""
+        """The case that is being made at the moment: what the producer enqueues belongs to it."""
+        self.happened: Callable[[Happening], None] = lambda event: None
+        self.began = clock.now()
+        self.tells = False
+        """The workers' output tells when a job ends."""
+        self.ended = 0
+        """Jobs that have ended at least once."""
+        self._clock = clock
+        self._late = late_acks
+        self._over: set[str] = set()
+        self._open: dict[str, list[Delivery]] = {}
+
+    def now(self) -> float:
+        """Seconds since the workload began."""
+        return self._clock.now() - self.began
+
+    def job(self, number: str) -> Job:
+        return self.jobs.setdefault(number, Job(number))
+
+    # What was seen
+
+    def enqueued(self, number: str, *, parent: str, producer: bool, version: str) -> None:
+        """A job was put on the broker; a retry of the same job changes nothing."""
+        if number in self.jobs and (self.jobs[number].case or self.jobs[number].parent):
+            return
+        job = self.job(number)
+        job.version = version
+        if producer:
+            job.case = self.case
+        elif parent != number:
+            job.parent = parent
+            job.case = self.jobs[parent].case if parent in self.jobs else ""
+
+    def delivered(self, number: str, unit: Unit, delivery: Delivery) -> None:
+        job = self.job(number)
+        job.deliveries.append(delivery)
+        self._open.setdefault(number, []).append(delivery)
+        if job.unit is None:
+            job.unit = unit
+        self.say(number, Message(delivery.at, delivery.worker, "", "in", f"delivery of job {number[:8]}", "delivery"))
+        self.happened(JobDelivered(number, delivery.worker))
+
+    def finished(self, number: str, worker: str, how: str) -> None:
+        """The worker says that a job has ended."""
+        self.tells = True
+        for delivery in self._running(worker, number):
+            self._end(number, delivery, how)
+
+    def settled(self, number: str, delivery: Delivery) -> None:
+        """The broker took the ack of a delivery; with late acks it has ended."""
+        delivery.acked = True
+        if self._late() and delivery.fate == RUNNING:
+            self._end(number, delivery, delivery.how)
+
+    def _end(self, number: str, delivery: Delivery, how: str) -> None:
+        delivery.how = how
+        self._close(number, delivery, ENDED)
+        if how != "retrying" and number not in self._over:
+            self._over.add(number)
+            self.ended += 1
+        self.happened(JobEnded(number))
+
+    def died(self, worker: str) -> list[str]:
+        """The worker, or the child that ran its jobs, is dead: the jobs that it was running."""
+        found = self.running(worker)
+        for number in found:
+            for delivery in self._running(worker, number):
+                self._close(number, delivery, DIED)
+        return found
+
+    def _close(self, number: str, delivery: Delivery, fate: str) -> None:
+        delivery.fate = fate
+        left = [one for one in self._open.get(number, ()) if one is not delivery]
+        if left:
+            self._open[number] = left
+        else:
+            self._open.pop(number, None)
+
+    def say(self, number: str, message: Message) -> None:
+        """One more line of a job's story."""
+        job = self.jobs.get(number)
+        if job is not None and len(job.messages) < MESSAGES_KEPT:
+            job.messages.append(message)
+
+    # What is asked
+
+    def _running(self, worker: str, number: str) -> list[Delivery]:
+        return (
+            [
+                delivery
+                for delivery in self.jobs[number].deliveries
+                if delivery.worker == worker and delivery.fate == RUNNING
+            ]
+            if number in self.jobs
+            else []
+        )
+
+    def running(self, worker: str = "") -> list[str]:
+        """Jobs that were handed out and have not ended, of one worker or of all."""
+        return [
+            job.id
+            for job in self.jobs.values()
+            if any(one.fate == RUNNING and worker in ("", one.worker) for one in job.deliveries)
+        ]
+
+    def stranded(self) -> list[str]:
+        """Tags that a living worker took on a connection that is gone, and never settled."""
+        return [
+            one.tag
+            for job in self.jobs.values()
+            for one in job.deliveries
+            if one.tag and one.reserved and not one.acked and one.fate != DIED and one.stranded
+        ]
+
+    def of_case(self, case: str) -> list[Job]:
+        return [job for job in self.jobs.values() if job.case == case]
+
+    def filed(self, case: str) -> str:
+        """How a job of the case ended badly, by the last word that was said of it; empty when none did."""
+        for job in self.of_case(case):
+            words = [one.how for one in job.deliveries if one.how]
+            if words and words[-1].startswith("failed"):
+                return words[-1]
+        return ""
+
+
+class Scribe:
+    """Reads along with a worker's dialect and writes into the book. A `Dialect` itself."""
+
+    def __init__(self, inner: Dialect, book: Book, name: str) -> None:
+        self._inner = inner
+        self._book = book
+        self.name = name
+        self.generation = 0
+        self.version = ""
+        self.slot: Slot | None = None
+        """Set when the slot is there."""
+        self.producer = False
+        self._unreserved: list[tuple[str, Delivery]] = []
+        self._tags: dict[str, list[tuple[str, Delivery]]] = {}
+
+    def held(self) -> Sequence[str]:
+        return self._inner.held()
+
+    def reset(self) -> None:
+        self._inner.reset()
+        self._unreserved.clear()
+        self._tags.clear()
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        before = set(self._inner.held())
+        meaning = self._inner.read(unit, request, role)
+        if meaning.role == "enqueue" and unit.kind is Kind.REQUEST and meaning.job:
+            parent = self.slot.job if self.slot is not None else ""
+            self._book.enqueued(meaning.job, parent=parent, producer=self.producer, version=self.version)
+        elif meaning.role == "delivery" and meaning.job:
+            self._delivered(meaning.job, unit, before)
+        elif unit.kind is not Kind.REQUEST and meaning.role in ("reserve", "ack") and not unit.failed:
+            self._moved(meaning.role, before)
+        return meaning
+
+    def _delivered(self, number: str, unit: Unit, before: set[str]) -> None:
+        delivery = Delivery(self.name, self.generation, self.version, self._book.now())
+        if tags := set(self._inner.held()) - before:  # a broker on which a delivery is a reservation
+            delivery.reserved = True
+            self._tag(tags.pop(), number, delivery)
+        else:
+            self._unreserved.append((number, delivery))
+        self._book.delivered(number, unit, delivery)
+
+    def _moved(self, role: str, before: set[str]) -> None:
+        """A reservation is that of the oldest delivery without one; an ack is known by the tag that it settles."""
+        if role == "reserve" and self._unreserved:
+            number, delivery = self._unreserved.pop(0)
+            delivery.reserved = True
+            fresh = set(self._inner.held()) - before
+            self._tag(fresh.pop() if fresh else "", number, delivery)
+        for tag in before - set(self._inner.held()):
+            for number, delivery in self._tags.pop(tag, ()):
+                self._book.settled(number, delivery)
+
+    def _tag(self, tag: str, number: str, delivery: Delivery) -> None:
+        delivery.tag = tag
+        self._tags.setdefault(tag, []).append((number, delivery))
