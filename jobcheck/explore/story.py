@@ -37,7 +37,9 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
     """The first message of whoever goes on after the strike."""
-    return bool(trial.deliveries_after) and op.worker != "producer" and (op.way == "out" or op.role == "delivery")
+    if not trial.deliveries_after or op.worker == "producer" or op.role == "poll":
+        return False
+    return op.way == "out" or op.role == "delivery"
 
 
 def _shown(op: Operation) -> bool:
@@ -45,7 +47,7 @@ def _shown(op: Operation) -> bool:
         return True
     if op.way == "in":
         return op.role == "delivery" or (op.kind == "reply" and op.failed)
-    return op.kind in ("request", "opaque") and op.shape not in QUIET_SHAPES and op.role != "result"
+    return op.kind in ("request", "opaque") and op.shape not in QUIET_SHAPES and op.role not in ("result", "poll")
 
 
 def _line(op: Operation) -> StoryLine:
