@@ -16,6 +16,21 @@ POSTGRES_FOLDERS = (
 )
 
 
+RABBITMQ_FOLDERS = (
+    "/usr/lib/rabbitmq/bin",
+    "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",
+    "/opt/rabbitmq/sbin",
+    "/opt/homebrew/opt/rabbitmq/sbin",
+    "/usr/local/opt/rabbitmq/sbin",
+)
+FAKETIME = (
+    "/usr/lib/*/faketime/libfaketimeMT.so.1",
+    "/usr/lib*/faketime/libfaketimeMT.so.1",
+    "/usr/local/lib/faketime/libfaketimeMT.so.1",
+    "/opt/homebrew/lib/faketime/libfaketime.1.dylib",
+)
+
+
 def program(*names: str) -> Path | None:
     """The first of `names` that is found, on PATH first."""
     for name in names:
@@ -42,6 +57,27 @@ def postgres_bin() -> Path | None:
         if found is not None and _complete(found.resolve().parent):
             return found.resolve().parent
     return None
+
+
+def rabbitmq_bin() -> Path | None:
+    """RabbitMQ's own `rabbitmq-server` script.
+
+    Not the wrapper that Debian puts on PATH: that one changes to another account and to the system's own folders.
+    """
+    for pattern in RABBITMQ_FOLDERS:
+        for found in sorted(Path("/").glob(f"{pattern.lstrip('/')}/rabbitmq-server"), reverse=True):
+            return found
+    wrapper = program("rabbitmq-server")
+    return wrapper.resolve() if wrapper is not None and (wrapper.resolve().parent / "rabbitmq-env").exists() else None
+
+
+def version_near(path: Path) -> str:
+    """The version that the folders around a program are named after: `.../rabbitmq_server-3.10.8/sbin`."""
+    places = [path.resolve(), *path.resolve().parent.parent.glob("lib/rabbitmq_server-*")]
+    for place in places:
+        if match := re.search(r"rabbitmq_server-(\d[\w.]*)", str(place)):
+            return match[1]
+    return ""
 
 
 def _complete(folder: Path) -> bool:

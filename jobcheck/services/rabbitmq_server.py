@@ -1,0 +1,220 @@
+"""RabbitMQ: a given server, or a private node with its own folders, cookie, ports and port mapper."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import signal
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode
+
+from pamqp import commands, exceptions, frame
+
+from ..aio import wait_until
+from ..errors import ServiceError, WaitTimeout, WorkerError
+from ..seeds import token
+from ..workers.spec import ProcessSpec, ReadyLine
+from ..workers.supervisor import Worker
+from . import base, find
+from .base import Place, Service
+from .rabbit_control import MANAGEMENT_PORT, Control, ManagementControl, NodeControl, QueueDepth, program
+from .spec import Address, RabbitMQ
+
+READY_WITHIN = 60.0
+"""Seconds: a node boots in 3 to 5 on two cores."""
+PORT_TRIES = 3
+HELLO_WITHIN = 5.0
+MANAGEMENT_VARIABLE = "management_port"
+"""In the query of a given url; it is not handed on to the app."""
+
+
+class RabbitService(Service):
+    """A RabbitMQ server; its namespaces are virtual hosts."""
+
+    kind = "rabbitmq"
+
+    def __init__(
+        self,
+        place: Place,
+        address: Address,
+        origin: str,
+        control: Control,
+        worker: Worker | None = None,
+        data: Path | None = None,
+    ) -> None:
+        super().__init__(place, worker, [data] if data else [])
+        self.address = address
+        self.origin = origin
+        self._control = control
+        self._lanes: dict[str, str] = {}
+        self._turn = 0
+
+    @property
+    def exact(self) -> bool:
+        """Whether `depth` counts this moment; a given server's management API lags behind."""
+        return self._control.exact
+
+    async def namespace(self, lane: str) -> Address:
+        """A new virtual host for `lane`; the one that it had before is removed. Raises ServiceError."""
+        self.check()
+        await self.drop(lane)
+        # Never the same name twice: connections to a removed virtual host may still be on their way out.
+        self._turn += 1
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", f"jobcheck_{self.place.supervisor.run_id}_{self.place.name}_{lane}")
+        self._lanes[lane] = vhost = f"{name}_{self._turn}"
+        await self._control.add(vhost, self.address.user)
+        return replace(self.address, path=vhost)
+
+    async def drop(self, lane: str) -> None:
+        if vhost := self._lanes.pop(lane, ""):
+            await self._control.remove(vhost)
+
+    async def depth(self, address: Address | str) -> list[QueueDepth]:
+        """All queues of the virtual host of `address`, exclusive ones too. Raises ServiceError."""
+        return await self._control.depths(unquote(address.path) if isinstance(address, Address) else address)
+
+    async def stop(self) -> None:
+        if not self.owned:
+            with contextlib.suppress(ServiceError):
+                for lane in list(self._lanes):
+                    await self.drop(lane)
+        await self._control.close()
+        await super().stop()
+
+
+async def start(spec: RabbitMQ, place: Place) -> RabbitService:
+    """Takes a given server or starts a node. Raises ServiceError, or UsageError for a url that is not allowed."""
+    if spec.url:
+        return await _given(spec.url, spec.allow_host, place)
+    script = find.rabbitmq_bin()
+    if script is None:
+        raise ServiceError(
+            f"{place.name}: expected RabbitMQ on this machine, and did not find it; there is no wheel of it",
+            hint="apt-get install rabbitmq-server, or give a url: jobcheck.rabbitmq(url=...)",
+        )
+    return await start_node(script, place)
+
+
+async def _given(url: str, allow_host: str, place: Place) -> RabbitService:
+    address = base.allowed(url, allow_host, place.name, 5672)
+    query = dict(parse_qsl(address.query))
+    port = int(query.pop(MANAGEMENT_VARIABLE, MANAGEMENT_PORT))
+    user, password = address.user or "guest", address.password or ("" if address.user else "guest")
+    address = replace(address, query=urlencode(query), user=user, password=password)
+    try:
+        version = await server_version(address)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise base.no_answer(place.name, address, error) from None
+    service = RabbitService(place, address, f"given: {base.shown(address)}", ManagementControl(address, port))
+    service.version = version
+    return service
+
+
+@dataclass(frozen=True, slots=True)
+class _Ports:
+    amqp: int
+    distribution: int
+    mapper: int
+    control: int
+
+
+async def start_node(script: Path, place: Place, *, plugins: str = "", config: str = "") -> RabbitService:
+    """Starts a private node. `plugins` and `config` (Erlang terms, comma separated) are for tests."""
+    origin = f"found: {script}"
+    for left in reversed(range(PORT_TRIES)):
+        data = place.data_folder(in_memory=True)
+        ports = _Ports(*(base.free_port() for _ in range(4)))
+        secret = token(32)
+        _write_files(data, ports, secret, plugins, config)
+        worker = await place.supervisor.start(_process(script, ports, data, place.name))
+        try:
+            await worker.ready()
+            break
+        except WorkerError as error:
+            await place.supervisor.forget(worker)
+            if not left or "eaddrinuse" not in worker.output.text:
+                raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
+    address = Address("amqp", "127.0.0.1", ports.amqp, "guest", "guest", path=quote("/", safe=""))
+    control = NodeControl(ports.control, secret)
+    service = RabbitService(place, address, origin, control, worker, data)
+    try:
+        await wait_until(control.answers, f"{place.name}'s control lines", deadline=READY_WITHIN)
+        service.version = await server_version(address)
+    except (OSError, TimeoutError, ValueError, WaitTimeout) as error:
+        await service.stop()
+        raise ServiceError(f"{place.name}: {origin} started and does not answer: {error}") from None
+    return service
+
+
+def _write_files(data: Path, ports: _Ports, secret: str, plugins: str, config: str) -> None:
+    # Erlang terms instead of rabbitmq.conf: translating that takes the node half a second.
+    settings = [f'{{rabbit, [{{tcp_listeners, [{{"127.0.0.1", {ports.amqp}}}]}}, {{disk_free_limit, 1000000}}]}}']
+    settings += [config] if config else []
+    (data / "advanced.config").write_text(f"[{', '.join(settings)}].\n")
+    (data / "enabled_plugins").write_text(f"[{plugins}].\n")
+    (data / "control.erl").write_text(program(ports.control, secret))
+    (data / "env.conf").write_text("")
+    cookie = data / ".erlang.cookie"
+    cookie.write_text(token(40))
+    cookie.chmod(0o400)
+
+
+def _process(script: Path, ports: _Ports, data: Path, name: str) -> ProcessSpec:
+    env = {
+        **base.server_env(data),
+        "RABBITMQ_NODENAME": "jobcheck@localhost",
+        "RABBITMQ_DIST_PORT": str(ports.distribution),
+        # A port mapper of its own, which ends with the tree: one that other nodes share would outlive the run.
+        "ERL_EPMD_PORT": str(ports.mapper),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        # Makes the script become the node instead of waiting for it; `-noinput` then keeps the shell away.
+        "RABBITMQ_ALLOW_INPUT": "1",
+        "RABBITMQ_LOGS": "-",
+        "RABBITMQ_CONF_ENV_FILE": str(data / "env.conf"),
+        "RABBITMQ_CONFIG_FILE": str(data / "none"),
+        "RABBITMQ_ADVANCED_CONFIG_FILE": str(data / "advanced.config"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(data / "enabled_plugins"),
+        "RABBITMQ_MNESIA_BASE": str(data / "mnesia"),
+        "RABBITMQ_LOG_BASE": str(data / "log"),
+        "RABBITMQ_GENERATED_CONFIG_DIR": str(data / "generated"),
+        "RABBITMQ_PID_FILE": str(data / "pid"),
+    }
+    argv = [str(script), "-noinput", "-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
+    argv += ["-eval", f'file:eval("{data / "control.erl"}").']
+    return ProcessSpec(
+        name=name,
+        argv=argv,
+        env=env,
+        cwd=data,
+        ready=ReadyLine("Server startup complete|completed with \\d+ plugins"),
+        ready_within=READY_WITHIN,
+        # A graceful end takes seconds, and there is nothing to save.
+        stop_signal=signal.SIGKILL,
+    )
+
+
+async def server_version(address: Address) -> str:
+    """What an AMQP server says it is. Raises OSError, TimeoutError, or ValueError when it does not speak AMQP."""
+    reader, writer = await asyncio.wait_for(asyncio.open_connection(address.host, address.port), HELLO_WITHIN)
+    data = b""
+    try:
+        writer.write(b"AMQP\x00\x00\x09\x01")
+        while True:
+            more = await asyncio.wait_for(reader.read(65536), HELLO_WITHIN)
+            data += more
+            try:
+                _, _, hello = frame.unmarshal(data)
+            except exceptions.UnmarshalingException:
+                if more:
+                    continue
+                raise ValueError(f"expected an AMQP server, which said {data[:40]!r}") from None
+            if not isinstance(hello, commands.Connection.Start):
+                raise ValueError(f"expected an AMQP greeting, got {hello!r}")
+            said = (hello.server_properties or {}).get("version", "unknown")
+            return said.decode() if isinstance(said, bytes) else str(said)
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError):
+            await writer.wait_closed()
