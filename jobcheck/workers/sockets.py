@@ -25,14 +25,15 @@ _ANY_COOKIE = b"\xff" * 8
 _LISTEN = "0A"
 
 
-def owners(pids: Iterable[int], client_port: int, server_port: int = 0) -> list[int]:
+def owners(pids: Iterable[int], client_port: int, server_port: int = 0, server_host: str = "127.0.0.1") -> list[int]:
     """The processes among `pids` that hold the client end of a loopback TCP connection.
 
-    `server_port` is the tap's own port; with it the lookup is fast. More than one: the socket was made before a fork.
+    `server_port` and `server_host` are where the tap listens; with them the lookup is fast. More than one process: the
+    socket was made before a fork.
     """
     if not LINUX:
         return _psutil_owners(pids, client_port, server_port)
-    inodes = {found} if server_port and (found := _diag_inode(client_port, server_port)) else set[int]()
+    inodes = {found} if server_port and (found := _diag_inode(client_port, server_host, server_port)) else set[int]()
     if not inodes:
         inodes = {
             row.inode
@@ -115,11 +116,14 @@ def _end(text: str) -> tuple[str, int]:
     return socket.inet_ntop(socket.AF_INET if len(raw) == 4 else socket.AF_INET6, raw), int(port, 16)
 
 
-def _diag_inode(client_port: int, server_port: int) -> int:
+def _diag_inode(client_port: int, server_host: str, server_port: int) -> int:
     """The inode of the client's socket of a loopback connection, from the kernel's own index; 0 when it has none."""
-    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
-        address = socket.inet_pton(family, host).ljust(16, b"\0")
-        ends = struct.pack(">HH", client_port, server_port) + address + address + struct.pack("=I", 0) + _ANY_COOKIE
+    family = socket.AF_INET6 if ":" in server_host else socket.AF_INET
+    server = socket.inet_pton(family, server_host).ljust(16, b"\0")
+    # A client that is not bound to an address gets 127.0.0.1, whatever address of 127.0.0.0/8 it talks to.
+    for client_host in dict.fromkeys(["::1" if ":" in server_host else "127.0.0.1", server_host]):
+        client = socket.inet_pton(family, client_host).ljust(16, b"\0")
+        ends = struct.pack(">HH", client_port, server_port) + client + server + struct.pack("=I", 0) + _ANY_COOKIE
         request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends
         for body in _diag(request, 0):
             return int(struct.unpack_from("=I", body, 68)[0])

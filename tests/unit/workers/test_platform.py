@@ -102,7 +102,7 @@ def test_a_command_name_may_hold_anything() -> None:
     assert platform._parse_stat(7, text) == Process(7, 3, 5, 12345, True)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.8.7", "::1"])
 @pytest.mark.parametrize("linux", [True, False])
 def test_the_owner_of_a_socket_is_found_in_both_families(
     host: str, linux: bool, monkeypatch: pytest.MonkeyPatch
@@ -112,7 +112,9 @@ def test_the_owner_of_a_socket_is_found_in_both_families(
     with socket.create_server((host, 0), family=family) as server, socket.socket(family) as client:
         client.connect(server.getsockname())
         ours, theirs = client.getsockname()[1], server.getsockname()[1]
-        assert sockets.owners([os.getpid(), 1], ours, theirs) == [os.getpid()]
+        assert sockets.owners([os.getpid(), 1], ours, theirs, host) == [os.getpid()]
+        if linux:  # the fast way itself, not the one that stands in for it
+            assert sockets._diag_inode(ours, host, theirs) == os.fstat(client.fileno()).st_ino
         assert sockets.owners([os.getpid()], ours) == [os.getpid()]
         assert sockets.owners([], ours, theirs) == []
         assert sockets.owners([os.getpid()], 1, 1) == []
