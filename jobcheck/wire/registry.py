@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import UsageError
+from .http import HttpDecoder
 from .marks import MarkDecoder
 from .opaque import OpaqueDecoder
 from .postgres import PostgresDecoder
 from .resp import RespDecoder
+from .smtp import SmtpDecoder
 from .unit import Decoder
 
 DECODERS: dict[str, Callable[[], Decoder]] = {
     "redis": RespDecoder,
     "postgres": PostgresDecoder,
+    "http": HttpDecoder,
+    "smtp": SmtpDecoder,
+    "amqp": OpaqueDecoder,
     "marks": MarkDecoder,
     "opaque": OpaqueDecoder,
 }

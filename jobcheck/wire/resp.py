@@ -182,12 +182,11 @@ class RespDecoder(StreamDecoder):
     def _inline(self, buf: bytes, pos: int) -> int:
         side = self._from_client
         end = buf.find(b"\n", pos, pos + MAX_LINE + 1)
-        if end < 0:
-            side.want_line(buf, pos)
-            return pos
-        line = buf[pos:end].rstrip(b"\r")
+        line = (side.want_start(buf, pos) if end < 0 else buf[pos:end]).rstrip(b"\r")
         if not line.isascii() or not line.replace(b"\t", b" ").decode().isprintable():
             raise WireError(f"expected a command, got {line[:20]!r}")
+        if end < 0:
+            return pos
         args = line.split()
         unit = self._request(args[:MAX_ARGS]) if args else Unit(b"", Kind.CONTROL, "redis empty")
         self._finish(side, buf, end + 1, unit)

@@ -16,6 +16,9 @@ from .unit import MAX_HELD, Change, Kind, Unit, WireError
 MAX_LINE = 64 * 1024
 """Bytes of one protocol line; a longer one is not this protocol."""
 
+LINE_START = 512
+"""Bytes of a line that are looked at before its end is here."""
+
 SKIP_FROM = 64 * 1024
 """A length-prefixed body of more bytes than this is passed through without being joined first."""
 
@@ -58,6 +61,18 @@ class Side:
         if len(buf) - pos > limit:
             raise WireError(f"a line is longer than {limit} bytes")
         self.needed = 0
+
+    def want_start(self, buf: bytes, pos: int) -> bytes:
+        """Asks for the rest of a line, and answers with its first bytes, by which another protocol shows at once.
+
+        The step is called again for every byte of those, so that nothing foreign is held until a line end.
+        """
+        have = len(buf) - pos
+        if have < LINE_START:
+            self.needed = have + 1
+        else:
+            self.want_line(buf, pos)
+        return buf[pos : pos + LINE_START]
 
     def pass_over(self, buf: bytes, count: int, capture: int = 0) -> int:
         """Leaves `count` bytes beyond the buffer to be passed through; answers with the end of the buffer."""

@@ -53,8 +53,11 @@ def feed(decoder: Decoder, turns: Iterable[Turn], cut: Cut = whole, *, end: bool
     return got
 
 
-def canonical(units: list[Unit]) -> list[Unit]:
-    """PART and OPAQUE units joined to the unit before them, since where those are cut follows the chunks."""
+def canonical(units: list[Unit], chunky: tuple[str, ...] = ()) -> list[Unit]:
+    """PART and OPAQUE units joined to the unit before them, since where those are cut follows the chunks.
+
+    `chunky` names entries of `info` that hold what came in the first chunk, or the summary that shows it.
+    """
     out: list[Unit] = []
     for unit in units:
         joins = unit.kind is Kind.PART or (unit.kind is Kind.OPAQUE and out and out[-1].kind is Kind.OPAQUE)
@@ -62,17 +65,21 @@ def canonical(units: list[Unit]) -> list[Unit]:
             out[-1] = replace(out[-1], raw=out[-1].raw + unit.raw, last=unit.last)
         else:
             # What a note quotes of the bytes depends on how many of them were here.
-            out.append(replace(unit, note=unit.note.partition(", got ")[0]))
+            info = {key: value for key, value in unit.info.items() if key not in chunky}
+            summary = "" if "summary" in chunky else unit.summary
+            out.append(replace(unit, note=unit.note.partition(", got ")[0], info=info, summary=summary))
     return out
 
 
-def same_however_cut(make: Callable[[], Decoder], turns: list[Turn], sizes: list[int]) -> dict[str, list[Unit]]:
+def same_however_cut(
+    make: Callable[[], Decoder], turns: list[Turn], sizes: list[int], chunky: tuple[str, ...] = ()
+) -> dict[str, list[Unit]]:
     """Asserts that whole, single bytes and pieces of `sizes` give the same units; answers with those of the whole."""
     first = feed(make(), turns)
     for cut in (single, cut_at(sizes)):
         other = feed(make(), turns, cut)
         for side in first:
-            assert canonical(other[side]) == canonical(first[side])
+            assert canonical(other[side], chunky) == canonical(first[side], chunky)
     return first
 
 
