@@ -28,7 +28,7 @@ class Line:
 
 
 class Output:
-    """The output of one process. `path`, when given, gets all of it as it came."""
+    """The output of one process. `path`, when given, gets all of it as it came, after what is there already."""
 
     def __init__(self, path: Path | None = None, *, clock: Clock = REAL) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Output:
         self._clock = clock
         self._rest = b""
         self._listeners: list[Callable[[Line], None]] = []
-        self._log: BinaryIO | None = path.open("wb", buffering=0) if path else None
+        self._log: BinaryIO | None = path.open("ab", buffering=0) if path else None
 
     def feed(self, data: bytes) -> None:
         """Takes bytes as they were read, whole lines or not."""

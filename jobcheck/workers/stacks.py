@@ -63,7 +63,7 @@ async def user_frame(
     """The innermost frame of the code under `root`, such as `jobs.py:31 charge_card`; empty when it cannot be told.
 
     `client_port` is the local port of the worker's connection on which the message is held; `server_port` and
-    `server_host` are where the tap listens (without them the lookup costs 1 to 8 ms more). `within` is seconds.
+    `server_host` are where the tap listens (without them the lookup costs some ms more). `within` is seconds.
     """
     holders = sockets.owners(worker_pids, client_port, server_port, server_host)
     if len(holders) != 1:

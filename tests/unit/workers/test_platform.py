@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,27 @@ def test_the_owner_of_a_socket_is_found_in_both_families(
         assert sockets.owners([os.getpid()], ours) == [os.getpid()]
         assert sockets.owners([], ours, theirs) == []
         assert sockets.owners([os.getpid()], 1, 1) == []
+
+
+@pytest.mark.parametrize("index", [True, False])
+def test_peers_are_the_foreign_ends_whichever_way_they_are_read(index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not index:
+        monkeypatch.setattr(sockets, "_diag", lambda request, flags: [])
+    # A child holds the client's end; for it, we are foreign.
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_server(("::1", 0), family=socket.AF_INET6) as six,
+    ):
+        code = "import socket, sys; a = socket.create_connection(('127.0.0.1', int(sys.argv[1])))\n"
+        code += "b = socket.create_connection(('::1', int(sys.argv[2]))); c = socket.socket(type=socket.SOCK_DGRAM)\n"
+        code += "c.connect(('127.0.0.1', 9)); print('ready', flush=True); sys.stdin.read()"
+        ports = [server.getsockname()[1], six.getsockname()[1]]
+        argv = [sys.executable, "-c", code, *map(str, ports)]
+        with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            assert sockets.peers([child.pid]) == [("127.0.0.1", 9), ("127.0.0.1", ports[0]), ("::1", ports[1])]
+            assert sockets.peers([child.pid, os.getpid()]) == [("127.0.0.1", 9)], "we are one of them"
 
 
 def test_the_guardian_passes_over_lines_that_make_no_sense() -> None:
