@@ -296,7 +296,7 @@ class Exploration:
             guarantee=guarantee,
             contracts=tuple(contract.text for contract in self.options.contracts),
             points=tuple(_point(point) for point in self.points),
-            strikes=tuple(_strike(outcome) for outcome in outcomes),
+            strikes=tuple(_strike(outcome) for outcome in self._in_order(outcomes)),
             findings=tuple(findings),
             coverage=Coverage(
                 len(self.points), len(outcomes), sum(outcome.fired for outcome in outcomes), not capped, capped
@@ -307,6 +307,10 @@ class Exploration:
             verdict=verdict,
             problem=problem or "; ".join(dict.fromkeys(spoilt)),
         )
+
+    def _in_order(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
+        """In the order of the job, not of the search."""
+        return sorted(outcomes, key=lambda outcome: place_of(outcome.strike, self.points))
 
     def _unused(self) -> list[str]:
         """A contract's upstream whose tap saw no bytes: the app may have gone around it."""
