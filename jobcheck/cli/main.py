@@ -18,6 +18,7 @@ COMMANDS = {
     "explore": "Strike one job at every point where breaking can matter, and count its effects.",
     "replay": "Run one finding again: FIXED, FAILED or ERROR.",
     "judge": "Judge a stored run again, without running anything.",
+    "payloads": "Record payloads from the wire; try those of one version on workers of another.",
     "report": "Show, print or open the report of a run.",
     "doctor": "What is on this machine, what is missing, and how to get it.",
     "services": "The private brokers and databases: install them ahead of the first run.",

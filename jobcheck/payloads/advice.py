@@ -15,14 +15,17 @@ NEW_TO_OLD = "new payload -> old worker"
 _QUOTED = re.compile(r"'([^']+)'")
 
 
-def advice(fault: Fault, direction: str, message: str, task: str, renamed: str = "") -> str:
-    """What to do about it; empty where there is nothing to advise. `renamed` is the task's name in the other
-    version, if it seems to have one there."""
+def advice(fault: Fault, direction: str, message: str, task: str, names: Sequence[str] = (), renamed: str = "") -> str:
+    """What to do about it; empty where there is nothing to advise.
+
+    `names` are the arguments that only one of the versions sends, `renamed` is the task's name in the other version,
+    if it seems to have one there.
+    """
     forward = direction == OLD_TO_NEW
     if fault is Fault.UNREGISTERED:
         return _unregistered(forward, task, renamed)
     if fault is Fault.SIGNATURE:
-        return _signature(forward, message)
+        return _signature(forward, message, ", ".join(_QUOTED.findall(message) or names))
     if fault is Fault.READING:
         if forward:
             return "read what old payloads lack with a default, or put a version into the payload and branch on it"
@@ -45,15 +48,14 @@ def _unregistered(forward: bool, task: str, renamed: str) -> str:
     return f"deploy workers before producers: {first} in one release, enqueue it in the next"
 
 
-def _signature(forward: bool, message: str) -> str:
-    names = ", ".join(_QUOTED.findall(message)) or "the argument"
+def _signature(forward: bool, message: str, names: str) -> str:
     if "missing" in message:
         if forward:
             return f"give {names} a default: messages without it are still queued while you deploy"
         return f"go on sending {names} until no old worker runs any more"
     if forward:
-        return f"go on accepting {names if names != 'the argument' else 'the old argument'} for one release, unused"
-    what = names if names != "the argument" else "the new argument"
+        return f"go on accepting {names or 'the old argument'} for one release, unused"
+    what = names or "the new argument"
     return f"deploy workers before producers: accept {what} in one release, send it in the next"
 
 
@@ -79,8 +81,3 @@ def renames(old: Mapping[str, Mapping[str, Any]], new: Mapping[str, Mapping[str,
 
 def _near(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, _tail(one), _tail(other)).ratio()
-
-
-def worst(words: Sequence[str], order: Sequence[str]) -> str:
-    """The word that comes first in `order`; empty for none."""
-    return min(words, key=order.index, default="")

@@ -15,7 +15,7 @@ from .judge import WORST_FIRST, Fault, Judgement, Verdict, judge, with_control
 from .messages import NotAMessage, renewed
 from .payload import Payload
 from .rebind import occurs, rebind
-from .shape import difference
+from .shape import arguments, difference
 from .words import Said
 
 
@@ -111,7 +111,7 @@ async def _arguments(
             return rebind(args, payload.ids, ids), rebind(kwargs, payload.ids, ids), True
         return (*_given(value, kwargs, prepare), True)
     if not occurs([args, kwargs], payload.ids):
-        return args, kwargs, not payload.ids
+        return args, kwargs, not args and not kwargs
     try:
         made = await floor.make(payload.function)
     except CaseError:
@@ -162,11 +162,12 @@ def rows(
     found = []
     for task in dict.fromkeys([*before, *after]):
         renamed = other_names.get(task, "")
+        names = _changed(before.get(task), after.get(task))
         found.append(
             Row(
                 task=task,
-                forward=_answers(forth, task, OLD_TO_NEW, renamed),
-                backward=_answers(back, task, NEW_TO_OLD, renamed),
+                forward=_answers(forth, task, OLD_TO_NEW, names, renamed),
+                backward=_answers(back, task, NEW_TO_OLD, names, renamed),
                 differences=_differences(task, before, after, renamed),
                 renamed=renamed,
             )
@@ -182,13 +183,23 @@ def _first_by_task(payloads: Sequence[Payload]) -> dict[str, Payload]:
 
 
 def _answers(
-    told: Sequence[tuple[Payload, Judgement, str]], task: str, direction: str, renamed: str
+    told: Sequence[tuple[Payload, Judgement, str]], task: str, direction: str, names: Sequence[str], renamed: str
 ) -> tuple[Answer, ...]:
     return tuple(
-        Answer(payload, judgement, advice(judgement.fault, direction, message, task, renamed))
+        Answer(payload, judgement, advice(judgement.fault, direction, message, task, names, renamed))
         for payload, judgement, message in told
         if payload.task == task
     )
+
+
+def _changed(before: Payload | None, after: Payload | None) -> list[str]:
+    """Names of arguments that only one of the two carries."""
+    if before is None or after is None:
+        return []
+    one, other = (
+        {argument.name for argument in arguments(payload.shape, payload.parameters)} for payload in (before, after)
+    )
+    return sorted(one ^ other)
 
 
 def _differences(

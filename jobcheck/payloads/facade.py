@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..clock import REAL
-from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, JobcheckError, UsageError, WorkerError
+from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, UsageError, WorkerError
 from ..events import Bus, PhaseStarted
 from ..runner.rig import Rig
 from ..runner.stage import Stage
+from ..store.files import write_whole
+from ..store.folder import RunFolder, slug
 from . import payload as files
-from .check import Asked, Row, both_ways, verdict_of
+from .check import Answer, Asked, Row, both_ways, verdict_of
 from .content import Concern
 from .floor import Floor
 from .judge import Verdict
@@ -23,6 +27,8 @@ from .payload import Kept, Payload
 from .record import Recording, concerns_of, payloads_of, record
 from .versions import WORKING_TREE, Version, current_name, version_of
 
+RESULT = "payloads.json"
+"""The result of a check in its run folder."""
 SYSTEMS = ("celery-redis",)
 """Job systems whose messages are understood here."""
 
@@ -40,6 +46,8 @@ class RecordRequest:
     within: float = 30.0
     """Seconds that the jobs of one function may take."""
     seed: int = 0
+    reports: Path = Path("reports")
+    """Where the output of all processes goes, in a run folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ class CheckRequest:
     rig: Rig
     payloads: Path = Path("payloads")
     against: str = ""
-    """The older version: a name in `payloads`, a folder, or a git revision; empty: the one recorded last."""
+    """The older version: a name in `payloads`, a folder, or a git revision, or `NAME=FOLDER` and `NAME=REVISION` for
+    both; empty: the one recorded last."""
     against_python: str = ""
     code: str = ""
     """The newer version's code: a folder or a git revision; empty: the rig's own."""
@@ -77,6 +86,8 @@ class CheckRequest:
     within: float = 10.0
     """Seconds that one job may take."""
     seed: int = 0
+    reports: Path = Path("reports")
+    """Where the result and the output of all processes go, in a run folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,8 @@ class Checked:
     boot: float
     """Seconds until both versions were up."""
     seconds: float
+    folder: Path
+    """The run folder, with `payloads.json` and the output of all processes."""
 
     @property
     def exit_code(self) -> int:
@@ -100,9 +113,50 @@ class Checked:
             return EXIT_BROKEN
         return EXIT_UNKNOWN if not verdicts or Verdict.UNKNOWN in verdicts else EXIT_OK
 
+    def to_json(self) -> dict[str, Any]:
+        """The result as data, for `payloads.json`; a direction that was not checked is null."""
 
-async def record_payloads(request: RecordRequest, bus: Bus, logs: Path) -> Recorded:
-    """Runs each function once and writes the payloads that were seen. `logs` gets the output of all processes."""
+        def told(answers: Sequence[Answer]) -> dict[str, Any] | None:
+            verdict = verdict_of(answers)
+            if verdict is None:
+                return None
+            worst = next(answer for answer in answers if answer.judgement.verdict is verdict)
+            judgement = worst.judgement
+            return {
+                "verdict": str(verdict),
+                "payload": worst.payload.id,
+                "fault": str(judgement.fault),
+                "reason": judgement.reason,
+                "line": judgement.line,
+                "advice": worst.advice,
+            }
+
+        return {
+            "format": 1,
+            "old": self.old,
+            "new": self.new,
+            "exit": self.exit_code,
+            "tasks": [
+                {
+                    "task": row.task,
+                    "old_payload_new_worker": told(row.forward),
+                    "new_payload_old_worker": told(row.backward),
+                    "differences": list(row.differences),
+                    "renamed": row.renamed,
+                }
+                for row in self.rows
+            ],
+            "concerns": [
+                {"task": payload.task, "kind": one.kind, "where": one.where, "evidence": one.evidence}
+                for payload, one in self.concerns
+            ],
+            "notes": list(self.notes),
+            "seconds": round(self.seconds, 2),
+        }
+
+
+async def record_payloads(request: RecordRequest, bus: Bus) -> Recorded:
+    """Runs each function once and writes the payloads that were seen. Raises UsageError for a version with no name."""
     _supported(request.rig)
     started = REAL.now()
     functions = request.functions or case_functions(request.rig)
@@ -112,7 +166,8 @@ async def record_payloads(request: RecordRequest, bus: Bus, logs: Path) -> Recor
             f"no name for this version: {request.rig.folder} is in no git repository with a commit",
             hint="--version v1",
         )
-    async with Stage(seed=request.seed, bus=bus, logs=logs) as stage:
+    folder = RunFolder.create(request.reports, "payloads-record")
+    async with Stage(seed=request.seed, bus=bus, logs=folder.path / "output") as stage:
         bus.emit(PhaseStarted(f"booting version {version}"))
         async with Floor(stage, request.rig, Version(version), 0) as floor:
             recordings = [await record(floor, function, within=request.within) for function in functions]
@@ -121,13 +176,14 @@ async def record_payloads(request: RecordRequest, bus: Bus, logs: Path) -> Recor
     return Recorded(version, recordings, kept, concerns_of(payloads), REAL.now() - started)
 
 
-async def check_payloads(request: CheckRequest, bus: Bus, logs: Path) -> Checked:
+async def check_payloads(request: CheckRequest, bus: Bus) -> Checked:
     """Replays the payloads of the older version on workers of the newer one and, where the older one's code is at
     hand, the reverse. Raises UsageError when there is nothing to replay."""
     _supported(request.rig)
     started = REAL.now()
+    folder = RunFolder.create(request.reports, "payloads-check")
     async with AsyncExitStack() as stack:
-        stage = await stack.enter_async_context(Stage(seed=request.seed, bus=bus, logs=logs))
+        stage = await stack.enter_async_context(Stage(seed=request.seed, bus=bus, logs=folder.path / "output"))
         new, old, stored, notes = _versions(request, stage.folder / "code")
         names = " and ".join(version.name for version in (old, new) if version is not None)
         bus.emit(PhaseStarted(f"booting {names}"))
@@ -148,7 +204,9 @@ async def check_payloads(request: CheckRequest, bus: Bus, logs: Path) -> Checked
         rows = await both_ways(old_payloads, new_payloads, floors[0], floors[1], asked)
     old_name = old.name if old is not None else stored[0].version
     concerns = concerns_of([*new_payloads, *old_payloads])
-    return Checked(old_name, new.name, rows, concerns, notes, boot, REAL.now() - started)
+    checked = Checked(old_name, new.name, rows, concerns, notes, boot, REAL.now() - started, folder.path)
+    write_whole(folder.path / RESULT, json.dumps(checked.to_json(), indent=2, ensure_ascii=False) + "\n")
+    return checked
 
 
 async def _open(
@@ -200,25 +258,25 @@ def _versions(request: CheckRequest, temp: Path) -> tuple[Version, Version | Non
     """The newer version, the older one's code if it is at hand, its stored payloads, and notes."""
     rig, base = request.rig, request.base
     notes: list[str] = []
-    if request.code:
-        new = version_of(request.code, rig, base=base, temp=temp)
-    else:
-        new = Version(WORKING_TREE)
-    known = files.versions(request.payloads)
-    if request.against and request.against not in known:
-        old = version_of(request.against, rig, base=base, temp=temp, python=request.against_python)
-        return new, old, [], notes
-    stored = files.read(request.payloads, request.against)
-    if not stored:
+    new = version_of(request.code, rig, base=base, temp=temp) if request.code else Version(WORKING_TREE)
+    name, given, where = request.against.partition("=")
+    stored = files.read(request.payloads, name) if not name or slug(name) in files.versions(request.payloads) else []
+    if not name and not stored:
         raise UsageError(
             f"no recorded payloads in {request.payloads}, and --against names no older version",
             hint="jobcheck payloads record, and commit what it writes; or --against REVISION",
         )
-    name = stored[0].version
+    name = name or stored[0].version
+    python = request.against_python
     try:
-        return new, version_of(name, rig, base=base, temp=temp, python=request.against_python), stored, notes
+        return new, version_of(where or name, rig, base=base, temp=temp, name=name, python=python), stored, notes
     except UsageError:
-        notes.append(f"the code of {name} is not at hand, so new payloads were not tried on old workers")
+        if given or not stored:
+            raise
+        notes.append(
+            f"the code of {name} is not at hand, so new payloads were not tried on old workers "
+            f"(--against {name}=FOLDER or {name}=REVISION)"
+        )
         return new, None, stored, notes
 
 
@@ -254,19 +312,17 @@ def case_functions(rig: Rig) -> list[str]:
     return [name for name in names if not name.startswith("_")]
 
 
-def both_verdicts(row: Row) -> tuple[Verdict | None, Verdict | None]:
-    """Of a row: old payload on new workers, new payload on old workers; None: not checked."""
-    return verdict_of(row.forward), verdict_of(row.backward)
-
-
 __all__ = [
+    "Answer",
     "CheckRequest",
     "Checked",
-    "JobcheckError",
+    "Concern",
+    "Payload",
     "RecordRequest",
     "Recorded",
-    "both_verdicts",
+    "Row",
     "case_functions",
     "check_payloads",
     "record_payloads",
+    "verdict_of",
 ]

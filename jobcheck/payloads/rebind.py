@@ -38,6 +38,5 @@ def _rebound(value: Any, pairs: Mapping[str, str], pattern: re.Pattern[str]) -> 
 
 def occurs(value: Any, ids: Mapping[str, str]) -> bool:
     """Whether one of the ids occurs in the value."""
-    return any(
-        re.search(rf"(?<![0-9A-Za-z]){re.escape(one)}(?![0-9A-Za-z])", repr(value)) for one in ids.values() if one
-    )
+    text = repr(value)
+    return any(re.search(rf"(?<![0-9A-Za-z]){re.escape(one)}(?![0-9A-Za-z])", text) for one in ids.values() if one)

@@ -1,7 +1,7 @@
 """The shape of a payload: types and names without values, and the difference of two shapes in words.
 
-A shape is plain JSON: a word (`integer`, `string` ...), `{"each": shape}` for a list, `{"fields": {name: shape}}` for an
-object, `{"opaque": content type}` for a body that is not JSON.
+A shape is plain JSON: a word (`integer`, `string` ...), `{"each": shape}` for a list, `{"fields": {name: shape}}` for
+an object, `{"opaque": content type}` for a body that is not JSON.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def version_of(text: str, rig: Rig, *, base: Path, temp: Path, name: str = "", p
     """
     folder = (base / text).resolve()
     if folder.is_dir():
-        return Version(name or text, folder, python)
+        return Version(name or folder.name, folder, python)
     if not is_revision(text, rig.folder):
         raise UsageError(
             f"expected a folder or a git revision, got {text!r}: there is no folder {folder}, "

@@ -67,11 +67,9 @@ class Said:
 
     @property
     def line(self) -> str:
-        """The innermost line of the traceback: `jobs.py:31 charge_card`."""
-        if not self.frames:
-            return ""
-        frame = next((one for one in reversed(self.frames) if not one.of_celery), self.frames[-1])
-        return f"{frame.file.rpartition('/')[2]}:{frame.line} {frame.function}"
+        """The innermost line of the traceback outside of Celery: `jobs.py:31 charge_card`; empty when there is none."""
+        frame = next((one for one in reversed(self.frames) if not one.of_celery), None)
+        return f"{frame.file.rpartition('/')[2]}:{frame.line} {frame.function}" if frame is not None else ""
 
 
 def read(lines: Sequence[str], job: str, task: str, *, complete: bool = False) -> Said | None:
