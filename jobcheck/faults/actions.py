@@ -5,14 +5,22 @@ The runner carries an action out and decides nothing; the schedule decides and d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .model import Mode, NamedPoint, Scope
 from .toxics import Toxic
 
 
 @dataclass(frozen=True, slots=True)
-class StartWorkload:
+class Base:
+    """What all actions have in common."""
+
+    fault: int = field(default=-1, compare=False, kw_only=True)
+    """Number of the fault that it belongs to, from 0; -1: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartWorkload(Base):
     """Begin to enqueue cases, evenly spaced, whatever becomes of them."""
 
     count: int
@@ -25,7 +33,7 @@ class StartWorkload:
 
 
 @dataclass(frozen=True, slots=True)
-class KillWorker:
+class KillWorker(Base):
     """SIGKILL, now."""
 
     worker: str
@@ -40,7 +48,7 @@ class KillWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class ArmKill:
+class ArmKill(Base):
     """SIGKILL as soon as the worker comes to this point. `any`: whichever comes first."""
 
     worker: str
@@ -54,7 +62,7 @@ class ArmKill:
 
 
 @dataclass(frozen=True, slots=True)
-class RestartWorker:
+class RestartWorker(Base):
     """Start a worker in the place of one that is gone."""
 
     worker: str
@@ -65,7 +73,7 @@ class RestartWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class StopWorker:
+class StopWorker(Base):
     """SIGTERM, wait until it has ended, and start another one in its place."""
 
     worker: str
@@ -76,7 +84,7 @@ class StopWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class DuplicateDelivery:
+class DuplicateDelivery(Base):
     """Put the n-th delivery on the broker once more."""
 
     nth: int
@@ -89,7 +97,7 @@ class DuplicateDelivery:
 
 
 @dataclass(frozen=True, slots=True)
-class AddToxic:
+class AddToxic(Base):
     """Put a toxic on an upstream, as seen by a role."""
 
     name: str
@@ -105,7 +113,7 @@ class AddToxic:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveToxic:
+class RemoveToxic(Base):
     """Heals `AddToxic` of the same name."""
 
     name: str
@@ -117,7 +125,7 @@ class RemoveToxic:
 
 
 @dataclass(frozen=True, slots=True)
-class BeginOutage:
+class BeginOutage(Base):
     """The upstream answers everything with `status`, or refuses connections."""
 
     upstream: str
@@ -129,7 +137,7 @@ class BeginOutage:
 
 
 @dataclass(frozen=True, slots=True)
-class EndOutage:
+class EndOutage(Base):
     """Heals `BeginOutage`."""
 
     upstream: str
@@ -140,7 +148,7 @@ class EndOutage:
 
 
 @dataclass(frozen=True, slots=True)
-class DeployWorker:
+class DeployWorker(Base):
     """Stop the worker politely and start another version in its place."""
 
     worker: str
@@ -153,7 +161,7 @@ class DeployWorker:
 
 
 @dataclass(frozen=True, slots=True)
-class DeployProducer:
+class DeployProducer(Base):
     """From now on this share of the cases is enqueued by this version, the others by the version before."""
 
     version: str
@@ -165,7 +173,7 @@ class DeployProducer:
 
 
 @dataclass(frozen=True, slots=True)
-class Heal:
+class Heal(Base):
     """End every fault, whatever its state, and start every worker that is gone. The last action of every plan."""
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..seeds import Seeds
 from .actions import (
@@ -37,8 +37,6 @@ class Step:
     """Seconds since the workload began, or since the event of `after`."""
     action: Action
     after: After | None = None
-    fault: int = -1
-    """Number of the fault that it belongs to, from 0; -1: none."""
     heals: bool = False
     """It ends what an earlier step began."""
 
@@ -98,7 +96,7 @@ def make_plan(faults: Sequence[Fault], *, count: int, rate: float, workers: Sequ
             copies.append(Copies(number, fault, planner.again(number, "copies")))
         else:
             steps += planner.steps(number, fault)
-    steps.sort(key=lambda step: (step.after is not None, step.at, step.fault))
+    steps.sort(key=lambda step: (step.after is not None, step.at, step.action.fault))
     first, last = Step(0.0, StartWorkload(count, rate)), Step(math.inf, Heal(), heals=True)
     return Plan(seeds.seed, count, rate, tuple(workers), (first, *steps, last), tuple(copies))
 
@@ -121,7 +119,7 @@ class _Planner:
         choose = self.again(number, "workers")()
         for turn, at in enumerate(moments):
             for later, action, heals in self._actions(fault, number, turn, choose):
-                yield Step(round(at + later, 3), action, fault.trigger.after, number, heals)
+                yield Step(round(at + later, 3), replace(action, fault=number), fault.trigger.after, heals)
 
     def _moments(self, fault: Fault, draw: Draw) -> Sequence[float]:
         trigger = fault.trigger

@@ -43,6 +43,9 @@ class _Copying:
     waiting: dict[str, int] = field(default_factory=dict)
     """Jobs whose copy comes when they have ended, with the number of their delivery."""
 
+    def copy(self, nth: int, job: str) -> DuplicateDelivery:
+        return DuplicateDelivery(nth, job, self.rule.duplicate.mode, fault=self.rule.fault)
+
 
 class Schedule:
     """One plan while it runs. Not to be used again.
@@ -140,7 +143,7 @@ class Schedule:
                 if copying.rule.duplicate.mode == "later":
                     copying.waiting[job] = copying.seen
                 else:
-                    out.append(DuplicateDelivery(copying.seen, job, copying.rule.duplicate.mode))
+                    out.append(copying.copy(copying.seen, job))
         return out
 
     def _wanted(self, copying: _Copying, now: float) -> bool:
@@ -157,4 +160,4 @@ class Schedule:
         for copying in self._copying:
             if job in copying.waiting:
                 number = copying.waiting.pop(job)
-                self._at(now + copying.rule.duplicate.delay, DuplicateDelivery(number, job, "later"))
+                self._at(now + copying.rule.duplicate.delay, copying.copy(number, job))

@@ -74,7 +74,7 @@ class Arm:
 class PostGate:
     """Asked about each unit of one worker."""
 
-    def __init__(self, book: Book, worker: str, broker: str, strike: Callable[[Arm, Sight], None]) -> None:
+    def __init__(self, book: Book, worker: str, broker: str, strike: Callable[[str, Arm, Sight], None]) -> None:
         self._book = book
         self._worker = worker
         self._broker = broker
@@ -92,7 +92,7 @@ class PostGate:
             if arm.hits(sight):
                 sight.fate = "struck"
                 self._say(sight, "strike", f"killed {arm.point.text}")
-                self._strike(arm, sight)
+                self._strike(self._worker, arm, sight)
                 return True
         if self.detained and sight.job == self.detained and self._changes(sight):
             self._held.append(sight.link)

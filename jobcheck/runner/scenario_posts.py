@@ -102,6 +102,10 @@ class Post(Seat):
             await self._worker.stop(grace)
         return await self._remove()
 
+    async def clear(self) -> Fallen:
+        """The worker has ended by itself: what it left behind."""
+        return await self._remove()
+
     async def _remove(self) -> Fallen:
         """Nothing of the worker is left; its connections are closed, seen by the servers."""
         self.wanted_up = False
@@ -109,7 +113,7 @@ class Post(Seat):
             await self.lane.stage.supervisor.forget(self._worker)
             self._worker = None
         await self.slot.cut()
-        self.gate.detained = ""
+        self.gate.let_go()
         tags = tuple(self._scribe.held())
         self._scribe.reset()
         for arm in self.gate.arms:

@@ -75,7 +75,9 @@ def test_a_plan_is_the_same_on_every_machine() -> None:
 def test_a_fault_that_is_added_below_moves_nothing_above() -> None:
     """Each fault draws from streams of its own."""
     alone, more = planned(Kill(trigger=EVERY)), planned(Kill(trigger=EVERY), *MANY)
-    assert [step for step in more.steps if step.fault == 0] == [step for step in alone.steps if step.fault == 0]
+    assert [step for step in more.steps if step.action.fault == 0] == [
+        step for step in alone.steps if step.action.fault == 0
+    ]
 
 
 def test_every_plan_begins_with_the_workload_and_ends_by_healing() -> None:

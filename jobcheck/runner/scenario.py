@@ -1,0 +1,163 @@
+"""What the faces call for scenario files: run them, and get a report in a run folder."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..clock import REAL
+from ..errors import JobcheckError, UsageError
+from ..events import Bus, ScenarioFinished, ServiceStarted
+from ..faults.describe import describe
+from ..history.report import Report
+from ..scenario.model import Scenario
+from ..scenario.planning import plan
+from ..seeds import fresh_seed
+from ..store.folder import RunFolder
+from ..store.journal import Journal
+from .facade import Result
+from .rig import Rig
+from .scenario_check import check_scenario, read_scenario, rig_of
+from .scenario_lane import ScenarioLane
+from .scenario_run import ScenarioRun
+from .stage import Stage
+
+
+@dataclass(slots=True)
+class ScenarioRequest:
+    """A run of scenario files, one after another."""
+
+    files: Sequence[Path]
+    command: str = "jobcheck run"
+    seed: int | None = None
+    """Goes before the seed of a file. None and none in the file: a new one."""
+    reports: Path = Path("reports")
+    name: str = "scenarios"
+    engine: str = ""
+    """Goes before the engine of a file."""
+    finish: Callable[[Report], Report] = field(default=lambda report: report)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A scenario file that was read and checked against its rig; nothing is started yet."""
+
+    path: Path
+    scenario: Scenario
+    rig: Rig
+    seed: int
+
+
+def load(path: Path, seed: int | None = None, engine: str = "") -> Loaded:
+    """Reads a file and its rig. Raises UsageError with file and line of each mistake."""
+    scenario = read_scenario(path)
+    if engine:
+        scenario = replace(scenario, engine=engine)
+    rig = rig_of(scenario, path.parent)
+    check_scenario(scenario, rig)
+    chosen = seed if seed is not None else scenario.seed if scenario.seed is not None else fresh_seed()
+    return Loaded(path, scenario, rig, chosen)
+
+
+def dry(path: Path, seed: int | None = None) -> list[str]:
+    """The plan of a file, a line each, without starting anything. Raises UsageError."""
+    loaded = load(path, seed)
+    return [loaded.scenario.title, *describe(plan(loaded.scenario, loaded.seed))]
+
+
+async def run_scenario(path: Path, bus: Bus, *, seed: int | None = None, reports: Path = Path("reports")) -> Result:
+    """Runs one file. Raises UsageError when it is wrong; whatever happens later is in the report."""
+    return await run_scenarios(ScenarioRequest([path], seed=seed, reports=reports, name=path.stem), bus)
+
+
+async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
+    """Runs the files one after another; all of them are read and checked before the first one starts.
+
+    Raises UsageError for files that are wrong. A scenario that cannot be run is *unknown*, and the next one goes on;
+    after Ctrl-C the one that ran is reported as far as it came, and no other is started.
+    """
+    if not request.files:
+        raise UsageError("expected at least one scenario file", hint="jobcheck run scenarios/*.yaml")
+    loaded = [load(path, request.seed, request.engine) for path in request.files]
+    folder = RunFolder.create(request.reports, request.name)
+    started = REAL.now()
+    environment: dict[str, Any] = {
+        "jobcheck": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+    }
+
+    def note_service(event: object) -> None:
+        if isinstance(event, ServiceStarted):
+            environment[event.upstream] = f"{event.kind} {event.version} ({event.origin})"
+
+    bus.subscribe(note_service)
+    seed = loaded[0].seed
+    with folder, Journal(folder) as journal:
+        journal.write("run", command=request.command, seed=seed, environment=environment)
+        logs = folder.path / "output"
+        logs.mkdir(exist_ok=True)
+        reports: list[dict[str, Any]] = []
+        redacted = 0
+        for number, one in enumerate(loaded):
+            async with Stage(seed=one.seed, bus=bus, logs=logs / f"{number + 1}-{one.path.stem}") as stage:
+                reports.append(await _one(one, stage, bus, journal))
+                redacted += stage.redactor.count
+            if reports[-1].get("aborted"):
+                break
+        report = Report(
+            command=request.command,
+            seed=seed,
+            verdict=_worst([str(one["verdict"]) for one in reports]),
+            environment=environment,
+            scenarios=tuple(reports),
+            started=folder.started,
+            seconds=round(REAL.now() - started, 2),
+            redacted=redacted,
+            run=folder.name,
+        )
+        report = request.finish(report)
+        journal.write("end", verdict=report.verdict)
+    return Result(report, folder)
+
+
+async def _one(loaded: Loaded, stage: Stage, bus: Bus, journal: Journal) -> dict[str, Any]:
+    scenario = loaded.scenario
+    began = REAL.now()
+    try:
+        async with ScenarioLane(stage, loaded.rig, scenario.engine) as lane:
+            run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write)
+            report = await run.run()
+    except UsageError:
+        raise
+    except JobcheckError as error:
+        report = _could_not_run(loaded, str(error))
+        journal.write("scenario", **report)
+    counts = str(report.get("counts_text", ""))
+    bus.emit(ScenarioFinished(scenario.title, str(report["verdict"]), counts, round(REAL.now() - began, 2)))
+    return report
+
+
+def _could_not_run(loaded: Loaded, problem: str) -> dict[str, Any]:
+    scenario = loaded.scenario
+    return {
+        "title": scenario.title,
+        "file": scenario.file,
+        "rig": scenario.rig,
+        "system": loaded.rig.system.name,
+        "seed": loaded.seed,
+        "verdict": "unknown",
+        "problem": problem,
+        "reproduce": f"jobcheck run {scenario.file} --seed {loaded.seed}",
+    }
+
+
+def _worst(verdicts: Sequence[str]) -> str:
+    return next((verdict for verdict in ("broken", "unknown") if verdict in verdicts), "ok")
+
+
+__all__ = ["Loaded", "ScenarioRequest", "dry", "load", "run_scenario", "run_scenarios"]

@@ -1,0 +1,289 @@
+"""Carries out the actions of a plan on real workers, brokers and networks, and writes down what came of each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..aio import Tasks, wait_for
+from ..errors import JobcheckError, WaitTimeout
+from ..faults.actions import (
+    Action,
+    ArmKill,
+    DeployProducer,
+    DeployWorker,
+    DuplicateDelivery,
+    KillWorker,
+    RestartWorker,
+    StopWorker,
+    WorkerGone,
+)
+from ..faults.model import ANY, Scope
+from ..services.clients import redis_client
+from ..systems.contract import Settings
+from ..tap.sight import Sight
+from .agents import Agent
+from .rig import Rig
+from .scenario_book import Book
+from .scenario_gate import Arm
+from .scenario_lane import ScenarioLane
+from .scenario_network import Weather
+from .scenario_posts import Fallen, Post
+from .scenario_work import Work
+
+COPY_WITHIN = 2.0
+"""Seconds in which another worker must take the copy of a job that is held."""
+CRASHES = 5
+"""A worker that ends by itself more often than this is not started again."""
+
+
+@dataclass(slots=True)
+class Done:
+    """One action that was carried out."""
+
+    at: float
+    """Seconds after the workload began."""
+    text: str
+    fault: int = -1
+    outcome: str = ""
+    met: bool = False
+    """It met a running job."""
+
+
+@dataclass(slots=True)
+class World:
+    """What an actor acts on."""
+
+    lane: ScenarioLane
+    posts: dict[str, Post]
+    work: Work
+    book: Book
+    settings: Settings
+    recovery: Agent
+    """Runs the system's own recovery, beside the producers."""
+    rigs: Mapping[str, Rig]
+    ready: float
+    """Seconds for a worker to boot."""
+    notes: list[str] = field(default_factory=list)
+    done: list[Done] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        if text and text not in self.notes:
+            self.notes.append(text)
+
+
+class Actor:
+    """Begins actions; `idle` says when all have ended. Those on one worker happen one after another."""
+
+    def __init__(self, world: World, said: Callable[[Done], None]) -> None:
+        self.world = world
+        self.weather = Weather(world.lane, world.posts, world.book, world.work)
+        self._said = said
+        self._tasks = Tasks()
+        self._going = 0
+        self._resting = asyncio.Event()
+        self._resting.set()
+        self._arms: list[tuple[Arm, ArmKill]] = []
+        self._crashes: dict[str, int] = {}
+
+    @property
+    def going(self) -> int:
+        """Actions that have begun and not ended."""
+        return self._going
+
+    def begin(self, action: Action) -> None:
+        """Starts an action; what it does is in `world.done` when it is over."""
+        if isinstance(action, KillWorker):
+            self._task(action, self._kill(action.worker, action.scope, action.restart, action))
+        elif isinstance(action, ArmKill):
+            self._arm(action)
+        elif isinstance(action, RestartWorker):
+            self._task(action, self._start(action.worker))
+        elif isinstance(action, StopWorker):
+            self._task(action, self._stop(action.worker, None, action))
+        elif isinstance(action, DeployWorker):
+            self._task(action, self._stop(action.worker, action.version, action))
+        elif isinstance(action, DeployProducer):
+            self._produce(action)
+        elif isinstance(action, DuplicateDelivery):
+            self._copy(action)
+        else:
+            self._task(action, self.weather.change(action, self._tell))
+
+    async def rest(self) -> None:
+        """Waits until every action that has begun is over."""
+        await self._resting.wait()
+
+    async def heal(self) -> None:
+        """Ends every fault and starts every worker that is gone. Raises WorkerError for one that does not start."""
+        for arm, action in self._arms:
+            arm.fired = True
+            self._tell(action, "the point was never reached")
+        self._arms.clear()
+        for post in self.world.posts.values():
+            post.gate.arms.clear()
+            post.gate.let_go()
+        await self.weather.heal(self._tell)
+        await asyncio.gather(*(self._up(post) for post in self.world.posts.values()))
+
+    async def crashed(self, post: Post) -> None:
+        """A worker ended by itself: what it held is recovered, and another one is started, as a supervisor does."""
+        self._crashes[post.name] = self._crashes.get(post.name, 0) + 1
+        tail = " | ".join(post.tail()[-3:])
+        self.world.note(f"worker {post.name} ended by itself; its last lines: {tail}")
+        async with post.busy:
+            await self._recover(await post.clear())
+            if self._crashes[post.name] <= CRASHES:
+                await post.start(self.world.ready)
+
+    async def rewind_stranded(self) -> int:
+        """Expires the lease of what was taken on connections that are gone; how many there were."""
+        tags = self.world.book.stranded()
+        if tags:
+            await self._recover(Fallen((), tuple(tags)))
+        return len(tags)
+
+    async def close(self) -> None:
+        await self._tasks.close()
+
+    # One action each
+
+    def _task(self, action: Action, work: Coroutine[Any, Any, None]) -> None:
+        self._going += 1
+        self._resting.clear()
+        self._tasks.start(action.text, self._guarded(action, work))
+
+    async def _guarded(self, action: Action, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except (JobcheckError, OSError) as error:
+            self._tell(action, f"failed: {error}")
+        finally:
+            self._going -= 1
+            if not self._going:
+                self._resting.set()
+
+    def _tell(self, action: Action, outcome: str, met: bool = False) -> Done:
+        done = Done(round(self.world.book.now(), 3), action.text, action.fault, outcome, met)
+        self.world.done.append(done)
+        self._said(done)
+        return done
+
+    async def _kill(
+        self, worker: str, scope: Scope, restart: float | None, action: Action, hit: Sight | None = None
+    ) -> None:
+        post = self.world.posts[worker]
+        async with post.busy:
+            if not post.alive:
+                self._tell(action, f"{worker} was down")
+                return
+            fallen = await post.fell(scope, hit)
+            if scope != "child":
+                self.world.book.happened(WorkerGone(worker, restart))
+            self._tell(action, _running(fallen), bool(fallen.jobs))
+            await self._recover(fallen)
+
+    def _arm(self, action: ArmKill) -> None:
+        arm = Arm(action.point, action.scope, action.restart, action.fault)
+        self._arms.append((arm, action))
+        for name, post in self.world.posts.items():
+            if action.worker in (ANY, name):
+                post.gate.arms.append(arm)
+
+    def strike(self, worker: str, arm: Arm, hit: Sight) -> None:
+        """A worker stands at a point that was armed."""
+        for post in self.world.posts.values():
+            if arm in post.gate.arms:
+                post.gate.arms.remove(arm)
+        found = next((pair for pair in self._arms if pair[0] is arm), None)
+        if found is not None:
+            self._arms.remove(found)
+            self._task(found[1], self._kill(worker, arm.scope, arm.restart, found[1], hit))
+
+    async def _start(self, worker: str) -> None:
+        post = self.world.posts[worker]
+        async with post.busy:
+            if not post.alive:
+                await post.start(self.world.ready)
+
+    async def _up(self, post: Post) -> None:
+        await self._start(post.name)
+
+    async def _stop(self, worker: str, version: str | None, action: Action) -> None:
+        """A polite stop, and the next worker; of another version where one is named."""
+        post = self.world.posts[worker]
+        async with post.busy:
+            running = self.world.book.running(worker)
+            if post.alive:
+                await self._recover(await post.stop(self.world.ready))
+            if version is not None:
+                post.serve(self.world.lane.of_version(self.world.rigs[version]), version)
+            await post.start(self.world.ready)
+        self._tell(action, f"{len(running)} job(s) were running" if running else "it was idle", bool(running))
+
+    def _produce(self, action: DeployProducer) -> None:
+        work = self.world.work
+        work.before, work.version, work.share = work.version, action.version, action.share
+        work.draw = self.world.lane.stage.seeds.stream("fault", action.fault, "producers").random
+        self._tell(action, "")
+
+    def _copy(self, action: DuplicateDelivery) -> None:
+        job = self.world.book.jobs[action.job]
+        holder = self.world.posts.get(job.last.worker) if job.last is not None else None
+        held = action.mode == "while running" and holder is not None and not holder.gate.detained
+        if held and holder is not None:
+            holder.gate.detained = action.job
+        self._task(action, self._copied(action, holder if held else None))
+
+    async def _copied(self, action: DuplicateDelivery, holder: Post | None) -> None:
+        world = self.world
+        job = world.book.jobs[action.job]
+        assert job.unit is not None
+        before = len(job.deliveries)
+        address = world.lane.addresses[world.lane.rig.system.broker]
+        outcome = "put on the broker again"
+        try:
+            await world.lane.rig.system.duplicate(address, job.unit, next_up=action.mode != "later")
+            job.copies += 1
+            if holder is not None:
+                await wait_for(lambda: len(job.deliveries) > before, "a worker to take the copy", deadline=COPY_WITHIN)
+                outcome = f"ran beside the first one, on {job.deliveries[-1].worker}"
+        except WaitTimeout:
+            outcome = f"no other worker took the copy within {COPY_WITHIN:g} s while the first one was held"
+        finally:
+            if holder is not None and holder.gate.detained == action.job:
+                holder.gate.let_go()
+        self._tell(action, outcome, len(job.deliveries) > before)
+
+    # Recovery
+
+    async def _recover(self, fallen: Fallen) -> None:
+        """Expires what the broker believes to be held by a worker that is gone, and keys that the lease outlives."""
+        world = self.world
+        system = world.lane.rig.system
+        tags = [tag for tag in fallen.tags if tag]
+        if not tags:
+            return
+        await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call)
+        world.note(
+            f"leases of killed workers were rewound; the user's own of {world.settings.lease:g} s was left as it is"
+        )
+        if gone := await self._expire(fallen.jobs):
+            world.note("expired with the lease: " + ", ".join(gone))
+
+    async def _expire(self, jobs: Iterable[str]) -> list[str]:
+        """Keys that these jobs set and that would not have outlived the lease either."""
+        gone = []
+        for number in jobs:
+            for upstream, key, seconds in self.world.book.jobs[number].lives:
+                if seconds < self.world.settings.lease:
+                    async with redis_client(self.world.lane.addresses[upstream]) as client:
+                        if await client.delete(key):
+                            gone.append(key.decode(errors="replace"))
+        return gone
+
+
+def _running(fallen: Fallen) -> str:
+    return f"{len(fallen.jobs)} job(s) were running" if fallen.jobs else "it was idle"

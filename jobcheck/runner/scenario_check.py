@@ -1,0 +1,85 @@
+"""A scenario against its rig: whatever can be known to be wrong before anything is started."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ..errors import UsageError
+from ..faults.model import Duplicate, Fault, Kill, Outage, Poison
+from ..faults.where import Where
+from ..scenario.model import Scenario
+from ..scenario.parse import parse
+from ..services.spec import Provider
+from .rig import Rig, load_rig
+
+
+def read_scenario(path: Path, shown: str = "") -> Scenario:
+    """The scenario of a file; `shown` is what errors call it. Raises UsageError with the line of each mistake."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read the scenario {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: expected UTF-8, got byte {error.object[error.start]:#04x}") from None
+    return parse(text, shown or str(path))
+
+
+def rig_of(scenario: Scenario, folder: Path) -> Rig:
+    """The scenario's rig; a path is relative to `folder`. Raises UsageError with the line of `rig`."""
+    try:
+        return load_rig(scenario.rig, folder)
+    except UsageError as error:
+        raise UsageError(f"{scenario.where.lead('rig')}{error.message}", hint=error.hint) from None
+
+
+def check_scenario(scenario: Scenario, rig: Rig) -> None:
+    """Raises UsageError with a line for each thing that the rig has not."""
+    wrong = [text for fault in scenario.faults for text in _fault(fault, rig, scenario.workers)]
+    for name, where in [(scenario.workload.enqueue, scenario.workload.where.lead("enqueue"))] + [
+        (name, scenario.where.lead("settle")) for name in scenario.settle
+    ]:
+        try:
+            rig.reference(name)
+        except UsageError as error:
+            wrong.append(f"{where}{error.message}")
+    names = [*rig.upstreams, *(effect for effect in ("rows", "files", "mark"))]
+    for contract in scenario.contracts:
+        lead = contract.effect.partition(" ")[0]
+        if lead not in names and lead not in rig.effects:
+            wrong.append(f"{_line_of(scenario, contract.text)}{_unknown('effect', lead, names)}")
+    if wrong:
+        raise UsageError("\n".join(wrong))
+
+
+def _line_of(scenario: Scenario, text: str) -> str:
+    return next((item.where.lead() for item in scenario.expect if item.text == text), "")
+
+
+def _fault(fault: Fault, rig: Rig, workers: int) -> Iterable[str]:
+    if isinstance(fault, Poison):
+        yield from _upstream(fault.upstream, rig, fault.where, "upstream")
+    elif isinstance(fault, Outage):
+        yield from _upstream(fault.upstream, rig, fault.where, "outage")
+        spec = rig.upstreams.get(fault.upstream)
+        if fault.status is not None and spec is not None and not isinstance(spec, Provider):
+            yield (
+                f"{fault.where.lead('status')}a status is what an HTTP provider answers, and {fault.upstream!r} is "
+                f"{spec.kind}; leave it out: connections are refused then"
+            )
+    elif isinstance(fault, Kill) and fault.point is not None:
+        yield from _upstream(fault.point.name.partition(" ")[0], rig, fault.where, "point")
+    elif isinstance(fault, Duplicate) and fault.mode == "while running" and workers < 2:
+        yield f"{fault.where.lead('mode')}a copy runs beside the first one on another worker; set workers: 2"
+
+
+def _upstream(name: str, rig: Rig, where: Where, field: str) -> Iterable[str]:
+    if name not in rig.upstreams:
+        yield f"{where.lead(field)}{_unknown('upstream', name, list(rig.upstreams))}"
+
+
+def _unknown(what: str, name: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    rest = f"did you mean {near[0]!r}?" if near else f"the rig has {', '.join(names)}"
+    return f"unknown {what} {name!r}; {rest}"

@@ -1,0 +1,165 @@
+"""The lane of a scenario: many cases at once, workers and producers of several versions, a network that can go bad."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from functools import partial
+
+from ..checks.ownership import assign
+from ..errors import UsageError
+from ..faults.actions import AddToxic
+from ..faults.model import EVERYBODY, PRODUCERS, WORKERS
+from ..history.records import CaseRecord, Effect
+from ..network.engine import ToxicEngine
+from ..network.toxiproxy import ToxiproxyEngine
+from ..scenario.model import TOXIPROXY
+from ..systems.contract import Dialect
+from ..tap.link import Link
+from ..tap.listener import Slot
+from ..tap.sight import Sight, Trace
+from ..tap.toxic_engine import EmbeddedToxics
+from ..wire.registry import PROTOCOL_OF, decoder_for
+from ..wire.unit import Unit
+from .lane import MARKS, Lane
+from .rig import Rig
+from .stage import Stage
+
+PRODUCER = "producer"
+
+
+class PassingTrace(Trace):
+    """Keeps nothing but the time of what passes: a scenario is too long to keep every message."""
+
+    _count = 0
+
+    def add(self, worker: str, upstream: str, link: Link, way: str, unit: Unit) -> Sight:
+        self._count += 1
+        if unit.note and (note := f"{upstream}: {unit.note}") not in self.notes:
+            self.notes.append(note)
+        return Sight(self._count, self._clock.now() - self.started, worker, upstream, link, way, unit)
+
+
+class ScenarioLane(Lane):
+    """Use as an async context manager, as any lane."""
+
+    def __init__(self, stage: Stage, rig: Rig, engine: str) -> None:
+        super().__init__(stage, rig, 0)
+        self.trace = PassingTrace(stage.clock)
+        self.network = Network(stage, engine)
+
+    async def __aenter__(self) -> ScenarioLane:
+        await super().__aenter__()
+        await self.network.start()
+        return self
+
+    async def __aexit__(self, *args: object) -> None:
+        try:
+            await super().__aexit__(*args)
+        finally:
+            await self.network.close()
+
+    async def slot(self, name: str, dialect: Dialect | None = None) -> Slot:
+        """A set of taps; on those of workers and producers toxics can act."""
+        slot = Slot(name, self.trace, self.stage.host)
+        for upstream, address in self.addresses.items():
+            kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
+            reader = dialect if upstream == self.rig.system.broker else None
+            target = (address.host, address.port)
+            if dialect is not None and upstream != MARKS:
+                target = await self.network.behind(name, upstream, target)
+            await slot.tap(upstream, target, partial(decoder_for, PROTOCOL_OF[kind]), reader)
+        if dialect is not None:
+            await self.network.dress(slot)
+        self.slots[name] = slot
+        return slot
+
+    def of_version(self, rig: Rig) -> Lane:
+        """The same lane with another version of the app in it."""
+        other = copy.copy(self)
+        other.rig = rig
+        return other
+
+    async def all_effects(self, since: int, cases: list[CaseRecord]) -> tuple[list[Effect], list[str]]:
+        """The effects since then with their owners, secrets taken out, and what is wrong with their owners."""
+        for snapshot in self._snapshots:
+            for seen in await snapshot.read():
+                self.ledger.add(seen)
+        owned, problems = assign(self.ledger.since(since), cases)
+        clean = self.stage.redactor
+        return [
+            replace(effect, body=clean.text(effect.body), fields=clean.json(effect.fields), key=clean.text(effect.key))
+            for effect in owned
+        ], problems
+
+
+class Network:
+    """Toxics and outages by worker and upstream, on either engine. A proxy is called `w1:db`."""
+
+    def __init__(self, stage: Stage, engine: str) -> None:
+        self._embedded: EmbeddedToxics | None = None
+        self._engine: ToxicEngine
+        if engine == TOXIPROXY:
+            self._engine = ToxiproxyEngine(stage.supervisor)
+        else:
+            self._engine = self._embedded = EmbeddedToxics(stage.seeds)
+        self._slots: dict[str, list[str]] = {}
+        """Upstreams by slot."""
+        self._added: dict[str, list[str]] = {}
+        """Proxies by toxic."""
+
+    @property
+    def describe(self) -> str:
+        return self._engine.describe
+
+    async def start(self) -> None:
+        """Raises ServiceError when the engine cannot be had."""
+        await self._engine.start()
+
+    async def behind(self, slot: str, upstream: str, target: tuple[str, int]) -> tuple[str, int]:
+        """Where a tap is to connect to: the engine's proxy where it is a server of its own."""
+        self._slots.setdefault(slot, []).append(upstream)
+        if self._embedded is not None:
+            return target
+        return await self._engine.proxy(f"{slot}:{upstream}", *target)
+
+    async def dress(self, slot: Slot) -> None:
+        if self._embedded is not None:
+            await self._embedded.attach(slot)
+
+    def slots(self, role: str) -> list[str]:
+        """Slots of a role. Raises UsageError when there are none."""
+        producers = [name for name in self._slots if name.startswith(PRODUCER)]
+        workers = [name for name in self._slots if name not in producers]
+        found = {WORKERS: workers, PRODUCERS: producers, EVERYBODY: workers + producers}.get(role, [role])
+        if not set(found) <= set(self._slots):
+            raise UsageError(f"expected a worker of {', '.join(workers)}, got {role!r}")
+        return found
+
+    async def add(self, action: AddToxic) -> None:
+        proxies = [f"{slot}:{action.upstream}" for slot in self.slots(action.role)]
+        self._added[action.name] = proxies
+        for proxy in proxies:
+            await self._engine.add(proxy, action.toxic, name=action.name)
+
+    async def remove(self, name: str) -> None:
+        for proxy in self._added.pop(name, ()):
+            await self._engine.remove(proxy, name)
+
+    async def cut_off(self, upstream: str) -> None:
+        """Nobody reaches the upstream."""
+        for slot in self.slots(EVERYBODY):
+            await self._engine.disable(f"{slot}:{upstream}")
+
+    async def let_back(self, upstream: str) -> None:
+        """The upstream can be reached again."""
+        for slot in self.slots(EVERYBODY):
+            await self._engine.enable(f"{slot}:{upstream}")
+
+    async def heal(self) -> None:
+        """Nothing is left of any toxic or outage."""
+        self._added.clear()
+        await self._engine.reset()
+
+    async def close(self) -> None:
+        await self._engine.close()

@@ -1,0 +1,112 @@
+"""Toxics and outages of a scenario while they last, and whether any job met them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..faults.actions import Action, AddToxic, BeginOutage, EndOutage, RemoveToxic
+from ..faults.model import EVERYBODY
+from ..faults.toxics import Down
+from .scenario_book import Book
+from .scenario_lane import PRODUCER, ScenarioLane
+from .scenario_posts import Post
+from .scenario_work import Work
+
+Tell = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Spell:
+    """One fault of the network that acts now."""
+
+    action: AddToxic | BeginOutage
+    seen: int
+    """What could have met it had been counted up to here when it began."""
+    running: int
+
+
+class Weather:
+    """Carries out changes of the network, one after another."""
+
+    def __init__(self, lane: ScenarioLane, posts: Mapping[str, Post], book: Book, work: Work) -> None:
+        self._lane = lane
+        self._posts = posts
+        self._book = book
+        self._work = work
+        self._spells: dict[str, _Spell] = {}
+        self._turn = asyncio.Lock()
+
+    async def change(self, action: Action, tell: Tell) -> None:
+        async with self._turn:
+            if isinstance(action, AddToxic):
+                self._begin(action.name, action)
+                await self._lane.network.add(action)
+                tell(action, "")
+            elif isinstance(action, BeginOutage):
+                self._begin(f"outage of {action.upstream}", action)
+                await self._outage(action.upstream, action.status or 0)
+                tell(action, "")
+            elif isinstance(action, RemoveToxic):
+                await self._lane.network.remove(action.name)
+                self._end(action.name, action, tell)
+            elif isinstance(action, EndOutage):
+                await self._outage(action.upstream, None)
+                self._end(f"outage of {action.upstream}", action, tell)
+
+    async def heal(self, tell: Tell) -> None:
+        """Ends everything that still acts. All of it is tried, whatever fails."""
+        async with self._turn:
+            for provider in self._lane.providers.values():
+                provider.outage(None)
+            try:
+                await self._lane.network.heal()
+            finally:
+                for name, spell in list(self._spells.items()):
+                    self._end(name, spell.action, tell, "until the end")
+
+    async def _outage(self, upstream: str, status: int | None) -> None:
+        """A provider answers `status`; 0, or another kind of upstream: nobody reaches it. None: it is over."""
+        provider = self._lane.providers.get(upstream)
+        if status is None:
+            if provider is not None:
+                provider.outage(None)
+            await self._lane.network.let_back(upstream)
+        elif provider is not None and status:
+            provider.outage(status)
+        else:
+            await self._lane.network.cut_off(upstream)
+
+    def _begin(self, name: str, action: AddToxic | BeginOutage) -> None:
+        self._spells[name] = _Spell(action, self._seen(action), len(self._book.running()))
+
+    def _end(self, name: str, action: Action, tell: Tell, outcome: str = "") -> None:
+        spell = self._spells.pop(name, None)
+        if spell is None:
+            tell(action, "it had not begun")
+            return
+        met = self._seen(spell.action) - spell.seen
+        if self._silent(spell.action):
+            met += spell.running
+            text = f"{met} job(s) ran meanwhile" if met else "no job ran meanwhile"
+        else:
+            text = f"{met} message(s) of jobs met it" if met else "no job met it"
+        done = tell(action, f"{outcome}; {text}" if outcome else text, met > 0)
+        done.fault = spell.action.fault
+
+    def _silent(self, action: AddToxic | BeginOutage) -> bool:
+        """Nothing gets through, so that nothing of those who meet it is seen."""
+        return isinstance(action.toxic, Down) if isinstance(action, AddToxic) else not action.status
+
+    def _seen(self, action: AddToxic | BeginOutage) -> int:
+        """How much has been seen so far of what meets the fault."""
+        if self._silent(action):
+            return sum(len(job.deliveries) for job in self._book.jobs.values())
+        role = action.role if isinstance(action, AddToxic) else EVERYBODY
+        slots = self._lane.network.slots(role)
+        seen = sum(self._posts[name].gate.traffic[action.upstream] for name in slots if name in self._posts)
+        if any(name.startswith(PRODUCER) for name in slots) and role != EVERYBODY:
+            seen += len(self._work.cases)
+        return seen

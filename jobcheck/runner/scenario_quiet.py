@@ -1,0 +1,81 @@
+"""When a scenario is quiet: nothing on the broker, nothing in flight, every job that was handed out has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from ..aio import Tasks
+from .quiet import GRACE, SILENCE
+from .scenario_actor import Actor, World
+
+TURN = 0.01
+"""Seconds between two looks."""
+STUCK = 1.0
+"""Seconds without any message until deliveries on connections that are gone are taken to wait for their lease."""
+
+
+class Calm:
+    """Waits for quiet over all workers of a scenario."""
+
+    def __init__(self, world: World, actor: Actor, busy: Callable[[], bool]) -> None:
+        self._world = world
+        self._actor = actor
+        self._busy = busy
+        """Whether the plan still has something to do."""
+
+    async def reached(self, seconds: float, tasks: Tasks, look: Callable[[], None] = lambda: None) -> str:
+        """Empty when it became quiet, else what was still going on after `seconds`. `look` is called at each turn.
+
+        Raises ServiceError when a server died.
+        """
+        world = self._world
+        clock = world.lane.stage.clock
+        system = world.lane.rig.system
+        broker = world.lane.addresses[system.broker]
+        end = clock.now() + seconds
+        going = "nothing was looked at"
+        while clock.now() < end:
+            look()
+            for post in world.posts.values():
+                if post.crashed:
+                    tasks.start(f"{post.name} crashed", self._actor.crashed(post))
+                    await asyncio.sleep(0)
+            going = self.moving()
+            if not going:
+                depth = await system.depth(broker, world.settings)
+                for post in world.posts.values():
+                    await post.slot.drain()
+                if depth == 0 and not self.moving():
+                    return ""
+                going = going or f"{depth} job(s) on the broker"
+                if world.lane.trace.quiet_for() > STUCK and (number := await self._actor.rewind_stranded()):
+                    world.note(
+                        f"{number} delivery(s) were left on connections that the network faults broke; the broker "
+                        "gives them out again when their lease is over, which was rewound"
+                    )
+            await asyncio.sleep(TURN)
+        return f"not quiet after {seconds:g} s: {going}"
+
+    def moving(self) -> str:
+        """What is going on; empty when nothing is."""
+        world = self._world
+        if self._actor.going or self._busy():
+            return "the plan is not over"
+        for post in world.posts.values():
+            if not post.alive:
+                return f"{post.name} is not running" + (f": {post.problem}" if post.problem else "")
+            if flying := post.slot.in_flight():
+                return f"{flying[0].upstream} {flying[0].unit.shape} of {post.name} waits for its answer"
+        silence = world.lane.trace.quiet_for()
+        running = world.book.running()
+        if running and (world.book.tells or silence < SILENCE) and not self._only_stranded(running):
+            return f"job {running[0]} runs"
+        return "" if silence >= GRACE else "messages of a moment ago"
+
+    def _only_stranded(self, running: list[str]) -> bool:
+        """What runs was taken on connections that are gone, and nothing has moved for long."""
+        if self._world.lane.trace.quiet_for() <= STUCK:
+            return False
+        jobs = self._world.book.jobs
+        return all((last := jobs[number].last) is not None and last.stranded for number in running)

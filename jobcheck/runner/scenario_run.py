@@ -1,0 +1,383 @@
+"""One scenario from the first worker to the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..aio import Tasks, within
+from ..checks.clean import Clean, lines_to_paste, unmatched
+from ..errors import Aborted, CaseError, JobcheckError, UsageError, WaitTimeout
+from ..events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
+from ..faults.actions import Happening, Heal, StartWorkload
+from ..faults.describe import describe
+from ..faults.model import Deploy
+from ..faults.plan import Plan
+from ..faults.schedule import Schedule
+from ..history.records import CaseRecord
+from ..scenario.model import Scenario
+from ..scenario.planning import plan as plan_of
+from ..tap.sight import Sight
+from .rig import Rig
+from .scenario_actor import Actor, Done, World
+from .scenario_book import Book, Scribe
+from .scenario_gate import Arm, PostGate
+from .scenario_judge import Judged, Seen, judge_scenario
+from .scenario_lane import ScenarioLane
+from .scenario_posts import Post
+from .scenario_quiet import Calm
+from .scenario_versions import version_rigs
+from .scenario_work import Enqueued, Producers, Values, Work
+
+TICK = 0.25
+"""Seconds between two looks at servers and workers."""
+TELL_EVERY = 0.5
+"""Seconds between two events of progress."""
+HEAL_WITHIN = 60.0
+"""Seconds for the healing: workers boot in it."""
+AFTER_ABORT = 10.0
+"""Seconds to drain after Ctrl-C."""
+
+
+@dataclass(slots=True)
+class Ending:
+    """How the run went on after its faults."""
+
+    problem: str = ""
+    aborted: bool = False
+    healed_at: float = 0.0
+    recovered: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class ScenarioRun:
+    """Use once: `open`, `run`, `close`; `report` is there when `run` is over."""
+
+    def __init__(
+        self, scenario: Scenario, rig: Rig, lane: ScenarioLane, bus: Bus, folder: Path, keep: Callable[..., None]
+    ) -> None:
+        self.scenario = scenario
+        self.rig = rig
+        self.lane = lane
+        self.bus = bus
+        self.folder = folder
+        self.plan: Plan = plan_of(scenario, lane.stage.seeds.seed)
+        self.schedule = Schedule(self.plan)
+        self._keep = keep
+        self._tasks = Tasks()
+        self._wake = asyncio.Event()
+        self._phase = "workload"
+        self._told = 0.0
+        self._world: World
+        self._actor: Actor
+        self._calm: Calm
+        self._producers: Producers
+        self._clean: Clean
+        self._since = 0
+        self._per_case = 1
+
+    async def run(self) -> dict[str, Any]:
+        """The scenario's part of the report. What can be known to be wrong before the faults raises."""
+        await self._open()
+        try:
+            await self._record_clean()
+            ending = await self._live()
+            return await self._judge(ending)
+        finally:
+            await self._actor.close()
+            await self._tasks.close()
+
+    # Before the faults
+
+    async def _open(self) -> None:
+        """Boots producers and workers. Raises UsageError, ServiceError or WorkerError."""
+        lane, scenario, system = self.lane, self.scenario, self.rig.system
+        rigs = await version_rigs(self.rig, dict(scenario.versions), lane.stage, self.folder, scenario.where)
+        first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
+        first = first or next(iter(scenario.versions), "")
+        book = Book(lane.stage.clock, lambda: self._world.settings.guarantee == "at-least-once")
+        function = self.rig.reference(scenario.workload.enqueue)
+        self._producers = Producers(lane, book, function, rigs)
+        values = Values(scenario.workload, self.plan.seed)
+        values(0)
+        deployed = [fault.version for fault in scenario.faults if isinstance(fault, Deploy)]
+        await self._producers.open([first, *deployed])
+        recovery = await lane.agent(await lane.slot("recovery"))
+        settings = await system.describe(self._producers.agent(first).call, safe=False)
+        work = Work(scenario.workload, self._producers, book, values)
+        work.version = work.before = first
+        posts: dict[str, Post] = {}
+        for name in scenario.worker_names:
+            scribe = Scribe(system.dialect(), book, name)
+            slot = await lane.slot(name, scribe)
+            scribe.slot = slot
+            gate = PostGate(book, name, system.broker, self._strike)
+            posts[name] = Post(lane, slot, scribe, book, gate, first)
+            posts[name].serve(lane.of_version(rigs[first]), first)
+        ready = scenario.timeouts.ready
+        self._world = World(lane, posts, work, book, settings, recovery, rigs, ready)
+        self._actor = Actor(self._world, self._did)
+        self._calm = Calm(self._world, self._actor, lambda: False)
+        await asyncio.gather(*(post.start(ready) for post in posts.values()))
+
+    async def _record_clean(self) -> None:
+        """Two cases without faults: the first warms up, the second is the measure of all others."""
+        for _ in range(2):
+            since = await self.lane.prime()
+            made = await self._producers.make(self._world.work.version, self._world.work._values(-1))
+            self._check_clean(made)
+            if left := await self._calm.reached(self.scenario.timeouts.drain, self._tasks):
+                raise CaseError(f"a clean case of {self.scenario.workload.enqueue} did not end: {left}")
+            effects, problems = await self.lane.all_effects(since, [made.record])
+            if failed := self._world.book.filed(made.record.id):
+                raise CaseError(f"a clean case of {self.scenario.workload.enqueue} failed: {failed}")
+            if problems:
+                raise CaseError("; ".join(problems))
+        self._clean = Clean(made.record, tuple(one for one in effects if one.applied and one.case == made.record.id))
+        self._per_case = sum(len(job.deliveries) for job in self._world.book.of_case(made.record.id))
+        if missing := unmatched(self.scenario.contracts, self._clean):
+            kinds = {name: spec.kind for name, spec in self.rig.upstreams.items()}
+            paste = "\n    ".join(lines_to_paste(self._clean, kinds))
+            raise UsageError(
+                f"{self.scenario.where.lead('expect')}" + "; ".join(missing),
+                hint=f"the clean run showed:\n    {paste}",
+            )
+        self._since = await self.lane.prime()
+
+    def _check_clean(self, made: Enqueued) -> None:
+        what = self.scenario.workload.enqueue
+        if not made.acknowledged:
+            raise CaseError(made.error)
+        if not made.record.jobs:
+            eager = "; the app runs jobs eagerly (task_always_eager)" if self._world.settings.eager else ""
+            raise CaseError(
+                f"{what} ran, and no job arrived on the broker{eager}",
+                hint="jobcheck explore says more about one case: is the broker's variable in the rig's env?",
+            )
+        if not made.record.ids:
+            raise UsageError(
+                f"{self.scenario.workload.where.lead('enqueue')}{what} owns no ids, so the effects of many cases "
+                "cannot be told apart",
+                hint="call case.owns(invoice=invoice.id) in it",
+            )
+
+    # The faults
+
+    async def _live(self) -> Ending:
+        """Runs the plan, heals, settles and drains, whatever happens; says how far it came."""
+        world, scenario = self._world, self.scenario
+        world.book.began = world.lane.stage.clock.now()
+        world.book.happened = self._happened
+        before = set(world.book.jobs)
+        for number in before:
+            del world.book.jobs[number]
+        world.book.ended = 0
+        self._calm = Calm(world, self._actor, lambda: not self.schedule.idle)
+        expected = self.plan.count * self._per_case
+        lines = describe(self.plan, deliveries=expected)
+        self.bus.emit(
+            ScenarioStarted(
+                scenario.title, scenario.file, self.plan.seed, self.plan.count, self.plan.length, tuple(lines)
+            )
+        )
+        self._keep("scenario_plan", title=scenario.title, lines=lines)
+        ending = Ending()
+        try:
+            await within(self._drive(), scenario.timeouts.trial, f"the plan of {scenario.title!r} to be carried out")
+            await self._recover(ending, scenario.timeouts.drain)
+        except asyncio.CancelledError:
+            ending.aborted = True
+            ending.problem = f"stopped after {world.book.now():.1f} s"
+            _forgive()
+            await self._after(ending, AFTER_ABORT)
+        except JobcheckError as error:
+            ending.problem = str(error)
+            await self._after(ending, AFTER_ABORT)
+        return ending
+
+    async def _drive(self) -> None:
+        """Does what the schedule says until it says to heal."""
+        book = self._world.book
+        while True:
+            for action in self.schedule.due(book.now()):
+                if isinstance(action, Heal):
+                    return
+                self._begin(action)
+            self._look()
+            if self._world.work.trouble:
+                raise CaseError(f"the workload could not go on: {self._world.work.trouble}")
+            due = self.schedule.next_due(book.now())
+            pause = TICK if due is None else min(TICK, max(0.0, due - book.now()))
+            self._wake.clear()
+            try:
+                await asyncio.wait_for(self._wake.wait(), pause)
+            except TimeoutError:
+                pass
+
+    def _look(self) -> None:
+        """Servers live, crashed workers are started again, and the world is told how far it is. Raises ServiceError."""
+        self.lane.check_alive()
+        for post in self._world.posts.values():
+            if post.crashed:
+                post.wanted_up = False
+                self._tasks.start(f"{post.name} crashed", self._actor.crashed(post))
+        now = self._world.book.now()
+        if now - self._told >= TELL_EVERY:
+            self._told = now
+            book, work = self._world.book, self._world.work
+            self.bus.emit(
+                ScenarioProgress(
+                    self.scenario.title, self._phase, len(work.cases), self.plan.count, book.ended, len(book.jobs), now
+                )
+            )
+        for action in self.schedule.due(now) if self.schedule.healed else ():
+            self._begin(action)
+
+    def _begin(self, action: Any) -> None:
+        if isinstance(action, StartWorkload):
+            self._tasks.start("workload", self._world.work.run())
+            self._did(Done(0.0, action.text))
+        else:
+            self._actor.begin(action)
+
+    def _happened(self, event: Happening) -> None:
+        for action in self.schedule.observe(event, self._world.book.now()):
+            self._begin(action)
+        self._wake.set()
+
+    def _strike(self, worker: str, arm: Arm, hit: Sight) -> None:
+        self._actor.strike(worker, arm, hit)
+
+    def _did(self, done: Done) -> None:
+        self.bus.emit(ScenarioStep(self.scenario.title, done.at, done.text, done.outcome))
+        self._keep("scenario_step", title=self.scenario.title, step=done)
+
+    # After the faults
+
+    async def _recover(self, ending: Ending, seconds: float) -> None:
+        """Heals, settles, drains. What is still going on at the end is a problem."""
+        book = self._world.book
+        self._phase = "heal"
+        await within(self._actor.rest(), HEAL_WITHIN, "the last actions of the plan to end")
+        await within(self._actor.heal(), HEAL_WITHIN, "the healing")
+        ending.healed_at = book.now()
+        self._did(Done(round(book.now(), 3), "all faults ended, all workers started"))
+        self._phase = "drain"
+        left = await self._calm.reached(seconds, self._tasks, self._look)
+        if not left and self.scenario.settle:
+            self._phase = "settle"
+            await self._settle()
+            left = await self._calm.reached(seconds, self._tasks, self._look)
+        if left:
+            ending.problem = ending.problem or left
+        else:
+            ending.recovered = book.now() - ending.healed_at
+
+    async def _settle(self) -> None:
+        for name in self.scenario.settle:
+            where, _, function = self.rig.reference(name).rpartition(":")
+            agent = self._producers.agent(self._world.work.version)
+            await agent.call(where, function)
+            self._did(Done(round(self._world.book.now(), 3), f"settle: {name}"))
+
+    async def _after(self, ending: Ending, seconds: float) -> None:
+        """The same after something went wrong: all of it is tried, nothing of it raises."""
+        await self._tasks.close()
+        self.schedule.healed = True
+        self._calm = Calm(self._world, self._actor, lambda: False)
+        problem = ending.problem
+        try:
+            await self._recover(ending, seconds)
+        except JobcheckError as error:
+            ending.notes.append(f"after that: {error}")
+        except asyncio.CancelledError:
+            raise Aborted("stopped twice; nothing is reported") from None
+        ending.problem = problem
+
+    # The verdict
+
+    async def _judge(self, ending: Ending) -> dict[str, Any]:
+        world, scenario, work = self._world, self.scenario, self._world.work
+        problem = ending.problem
+        cases: list[CaseRecord] = [self._clean.case, *(case.record for case in work.cases if case.record.ids)]
+        try:
+            effects, owners = await self.lane.all_effects(self._since, cases)
+        except (JobcheckError, OSError) as error:
+            effects, owners, problem = [], [], problem or f"the effects could not be read: {error}"
+        clean_id = self._clean.case.id
+        seen = Seen(
+            scenario=scenario,
+            system=self.rig.system,
+            settings=world.settings,
+            clean=self._clean,
+            cases=work.cases,
+            effects=[effect for effect in effects if effect.case != clean_id],
+            book=world.book,
+            done=world.done,
+            recovered=ending.recovered,
+            problem=problem,
+        )
+        judged: Judged = judge_scenario(seen)
+        report = {
+            **self._about(ending),
+            **judged.report,
+            "owner_problems": owners[:5],
+        }
+        self._keep("scenario", **report)
+        return report
+
+    def _about(self, ending: Ending) -> dict[str, Any]:
+        world, scenario, pace = self._world, self.scenario, self._world.work.pace
+        if pace.count and pace.achieved < 0.9 * pace.asked:
+            world.note(
+                f"the machine could not reach the rate: asked {pace.asked:g}/s, achieved {pace.achieved:.1f}/s, "
+                f"at most {pace.late:.1f} s late"
+            )
+        deliveries = sum(len(job.deliveries) for job in world.book.jobs.values())
+        return {
+            "title": scenario.title,
+            "file": scenario.file,
+            "rig": scenario.rig,
+            "system": self.rig.system.name,
+            "seed": self.plan.seed,
+            "guarantee": world.settings.guarantee,
+            "settings": world.settings.says,
+            "workers": scenario.workers,
+            "versions": dict(scenario.versions),
+            "engine": self.lane.network.describe,
+            "workload": {
+                "enqueue": scenario.workload.enqueue,
+                "count": scenario.workload.count,
+                "enqueued": pace.count,
+                "rate": pace.asked,
+                "achieved": round(pace.achieved, 2),
+                "late": round(pace.late, 3),
+                "seconds": round(pace.seconds, 3),
+            },
+            "jobs": {"seen": len(world.book.jobs), "ended": world.book.ended, "deliveries": deliveries},
+            "contracts": [contract.text for contract in scenario.contracts],
+            "aborted": ending.aborted,
+            "healed_at": round(ending.healed_at, 3),
+            "recovered": None if ending.recovered is None else round(ending.recovered, 3),
+            "seconds": round(world.book.now(), 3),
+            "actions": [
+                {"at": done.at, "text": done.text, "outcome": done.outcome, "met": done.met, "fault": done.fault}
+                for done in world.done
+            ],
+            "notes": [*world.lane.trace.notes, *world.notes, *ending.notes],
+            "reproduce": f"jobcheck run {scenario.file} --seed {self.plan.seed}",
+        }
+
+
+def _forgive() -> None:
+    """The cancellation was heard: what follows may wait again."""
+    task = asyncio.current_task()
+    if task is not None:
+        while task.cancelling():
+            task.uncancel()
+
+
+__all__ = ["ScenarioRun", "WaitTimeout"]
