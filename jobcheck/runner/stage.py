@@ -6,23 +6,25 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from .. import seeds
 from ..clock import REAL, Clock
-from ..effects.provider import HttpProvider
 from ..events import Bus, ServiceStarted
 from ..services import Service
 from ..services import start as start_service
-from ..services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
+from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
 from ..workers.supervisor import Supervisor
-from .rig import Rig
+from .rig import Rig, expand
 
-__all__ = ["HttpProvider", "Stage"]
+SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
+DISCARD_PORT = 9
+"""Where nobody listens: the address of an upstream that is not there yet."""
 
 
 class Stage:
@@ -78,13 +80,22 @@ class Stage:
                     supervisor=self.supervisor,
                     guardian=self.guardian,
                     folder=folder,
-                    environ=self.environment({}),
+                    environ=partial(self._setup_environment, rig, name),
                     root=rig.folder,
                 )
                 self._services[key] = service
                 self.bus.emit(ServiceStarted(name, service.kind, service.version, service.origin))
             found[name] = self._services[key]
         return found
+
+    def _setup_environment(self, rig: Rig, name: str, address: Address) -> dict[str, str]:
+        """For setup commands such as migrations: the rig's variables, with nobody at the other upstreams yet."""
+        nobody = {
+            other: Address(SCHEMES[spec.kind], "127.0.0.1", DISCARD_PORT) for other, spec in rig.upstreams.items()
+        }
+        addresses = {**nobody, name: address}
+        folder = str(self.folder)
+        return self.environment({key: expand(text, addresses, folder=folder) for key, text in rig.env.items()})
 
     async def close(self) -> None:
         """Ends every process of the run, whatever state it is in, and removes its folder."""

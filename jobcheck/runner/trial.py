@@ -83,7 +83,15 @@ class Sampler:
         try:
             # The fork's first message may be here before the agent has told its pid.
             pids = await wait_for(self._pids, "the pid of the process that sent a message", deadline=2.0)
-            sight.code = await user_frame(pids, sight.link.peer_port, self._stacks, self._root)
+            listener = sight.link.listener
+            sight.code = await user_frame(
+                pids,
+                sight.link.peer_port,
+                self._stacks,
+                self._root,
+                server_port=listener.port,
+                server_host=listener.slot.host,
+            )
         finally:
             sight.link.release(OUT)
 
