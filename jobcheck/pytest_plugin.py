@@ -18,7 +18,6 @@ import pytest
 
 if TYPE_CHECKING:
     from .plugin.fixtures import HandlerFixture, RigFixture
-    from .plugin.settings import Plan
     from .runner.rig import Function
 
 OPTIONS = {
@@ -32,11 +31,6 @@ OPTIONS = {
     "assume": ("at-least-once", "run the workers with safe settings, whatever the app's are"),
 }
 """Option, ini value and key of [tool.jobcheck] at once: its value's form and its help."""
-
-PLAN: pytest.StashKey[Plan] = pytest.StashKey()
-"""On the config: what the project, the ini file and the command line say."""
-EXPLORED: pytest.StashKey[list[dict[str, object]]] = pytest.StashKey()
-"""On an item: what its explorations came to, as plain values that xdist can send."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.help:
         return  # which works whatever is wrong elsewhere
     from .errors import UsageError
-    from .plugin.settings import session_plan
+    from .plugin.settings import PLAN, session_plan
 
     try:
         config.stash[PLAN] = session_plan(config)
@@ -65,8 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    settings = config.stash[PLAN].settings if PLAN in config.stash else None
-    return f"jobcheck: rig {settings.rig}, reports in {settings.reports}" if settings and settings.rig else None
+    from .plugin.settings import PLAN
+
+    settings = config.stash[PLAN].settings
+    return f"jobcheck: rig {settings.rig}, reports in {settings.reports}" if settings.rig else None
 
 
 @pytest.fixture
@@ -94,12 +90,9 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    failing = sys.modules.get("jobcheck.plugin.failing")  # not loaded: no failure of ours
-    if failing is not None and call.excinfo is not None and isinstance(call.excinfo.value, failing.Told):
-        report.longrepr = failing.representation(call.excinfo.value, item)
-    # On the teardown's report, because subtests make reports of the call phase too.
-    if call.when == "teardown" and (explored := item.stash.get(EXPLORED, None)):
-        report.__dict__["jobcheck"] = explored  # TestReport takes what it does not know, and xdist sends it
+    failing = sys.modules.get("jobcheck.plugin.failing")
+    if failing is not None:  # else nobody has explored anything
+        failing.complete(report, item, call)
     return report
 
 

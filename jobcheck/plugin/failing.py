@@ -13,6 +13,9 @@ from _pytest._code.code import ExceptionChainRepr, ReprEntryNative, ReprFileLoca
 
 from ..history.report import FindingReport, SubjectReport
 
+EXPLORED: pytest.StashKey[list[dict[str, object]]] = pytest.StashKey()
+"""On an item: what its explorations came to, as plain values that xdist can send."""
+
 
 class Told(AssertionError):
     """A failure that is told in words, without a traceback."""
@@ -25,7 +28,16 @@ class Told(AssertionError):
         self.text = text
 
 
-def representation(error: Told, item: pytest.Item) -> ExceptionChainRepr:
+def complete(report: pytest.TestReport, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Puts our words in place of a traceback, and what was explored onto the last report of the test."""
+    if call.excinfo is not None and isinstance(call.excinfo.value, Told):
+        report.longrepr = _representation(call.excinfo.value, item)
+    # On the teardown's report, because subtests make reports of the call phase too.
+    if call.when == "teardown" and (explored := item.stash.get(EXPLORED, None)):
+        report.__dict__["jobcheck"] = explored  # TestReport takes what it does not know, and xdist sends it
+
+
+def _representation(error: Told, item: pytest.Item) -> ExceptionChainRepr:
     """What pytest prints, sends from a worker of xdist and puts into JUnit."""
     path, line, _ = item.location
     lines = [] if item.config.getoption("tbstyle") == "line" else [error.text.rstrip() + "\n"]

@@ -12,15 +12,14 @@ from ..checks.contracts import Contract
 from ..errors import Aborted, JobcheckError, UsageError
 from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
-from ..pytest_plugin import EXPLORED, PLAN
 from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
 from ..runner.asked import handler_job, queue_job
 from ..runner.expectations import fails, read_contract, unsure
 from ..runner.facade import Job, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
-from .failing import Told, command_of, finding_text
-from .settings import Plan, test_plan
+from .failing import EXPLORED, Told, command_of, finding_text
+from .settings import PLAN, Plan, test_plan
 
 Expect = Contract | str | Mapping[str, Any]
 MakeJob = Callable[[Rig, tuple[Contract, ...], Plan], Job]

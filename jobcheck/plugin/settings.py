@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from ..config import KEYS, Settings, dashed, merged, project_of, read_settings, rig_from
 from ..errors import UsageError
-
-if TYPE_CHECKING:
-    import pytest
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,10 @@ class Plan:
         if "reports" in values:
             settings = replace(settings, reports=str((base / settings.reports).resolve()))
         return Plan(self.project, settings)
+
+
+PLAN: pytest.StashKey[Plan] = pytest.StashKey()
+"""On the config: what holds for the session."""
 
 
 def session_plan(config: pytest.Config) -> Plan:

@@ -48,9 +48,7 @@ def rejudge(run: Path, contracts: Sequence[Contract] = ()) -> list[Judged]:
     """
     judged = [rejudge_subject(subject, trials, contracts) for subject, trials in subjects_of(read_journal(run))]
     if not judged:
-        raise UsageError(
-            f"the journal of {run} holds no explored job", hint="the run was stopped before its first one ended"
-        )
+        raise UsageError(f"the journal of {run} holds no job that was explored to its end")
     return judged
 
 

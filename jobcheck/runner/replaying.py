@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import JobcheckError
 from ..history.records import NEVER_PASS, Strike, Verdict
-from ..history.report import FindingReport, StrikeReport, SubjectReport
+from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
 from .expectations import read_contract
 from .facade import Job, Request, Result
@@ -84,7 +84,20 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         node=failure.node,
         lanes=1,
         verify=verify,
+        finish=lambda report: _named(report, failure),
     )
+
+
+def _named(report: Report, failure: Failure) -> Report:
+    """The report with the finding under its own id: one strike alone may group what it broke in another way."""
+
+    def renamed(subject: SubjectReport) -> SubjectReport:
+        if not subject.findings:
+            return subject
+        mine = replace(subject.findings[0], id=failure.id, replay=f"jobcheck replay {failure.id}")
+        return replace(subject, findings=(mine, *subject.findings[1:]))
+
+    return replace(report, subjects=tuple(renamed(subject) for subject in report.subjects))
 
 
 def _ended(failure: Failure, results: Sequence[Result], runs: int) -> Replay | None:

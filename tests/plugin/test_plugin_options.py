@@ -92,8 +92,7 @@ def test_the_place_closest_to_the_test_wins(nested, pytester):
 import pathlib
 
 def plan(request):
-    from jobcheck.plugin.settings import test_plan
-    from jobcheck.pytest_plugin import PLAN
+    from jobcheck.plugin.settings import PLAN, test_plan
     return test_plan(request.node, request.config.stash[PLAN])
 
 def test_line(request):
