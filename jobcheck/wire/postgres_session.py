@@ -162,6 +162,8 @@ class Session:
         self._number += 1
         unit = Unit(b"", Kind.REQUEST, shape, self._number, change, _summary(runs, info, labels or [end]), info)
         if not ops and not synced:
+            unit.kind = Kind.CONTROL  # a Flush with nothing before it
+            info["no_reply"] = True
             return unit, None
         return unit, Batch(self._number, shape, deque(ops), synced, change, copy_done)
 

@@ -6,7 +6,7 @@ waits is never stalled. A command that is queued by MULTI is PENDING; EXEC is th
 `info` of a request: `ops`, a tuple of commands, each a tuple of bytes (strings of at most 256 KiB, at most 256
 arguments): the command itself, or for EXEC all that it carries out; secrets of AUTH are replaced. `ttl`: pairs of key
 and seconds that the command (or an op of EXEC) sets as a time to live; `expire_at`: pairs of key and Unix time.
-`queued`: True inside MULTI. `script`: SHA-1 of a script.
+`queued`: True inside MULTI. `no_reply`: True after CLIENT REPLY OFF or SKIP. `script`: SHA-1 of a script.
 
 `info` of a reply: `value`, nested bytes, int, None, list, dict; errors are `RespError`. A PUSH has `value` too.
 """
@@ -237,6 +237,8 @@ class RespDecoder(StreamDecoder):
             self._subscribed = True
         if self._answers(name, args):
             self._pending.append(_Pending(number, command, args, shape, queued, ops, soft))
+        else:
+            info["no_reply"] = True
         kind = Kind.CONTROL if command.control else Kind.REQUEST
         return Unit(b"", kind, shape, number, change, summary, info)
 

@@ -243,6 +243,7 @@ def test_client_reply_off_and_skip_are_not_waited_for():
     sent = cmd("CLIENT", "REPLY", "SKIP") + cmd("GET", "a") + cmd("CLIENT", "REPLY", "OFF") + cmd("GET", "b")
     sent += cmd("CLIENT", "REPLY", "ON") + cmd("GET", "c")
     got = feed(RespDecoder(), [("client", sent), ("server", b"+OK\r\n$1\r\nc\r\n")])
+    assert [unit.info.get("no_reply", False) for unit in got["client"]] == [True, True, True, True, False, False]
     assert [unit.number for unit in got["server"]] == [5, 6]
 
 
