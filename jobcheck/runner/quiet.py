@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
-from ..systems.contract import Settings
+from ..systems.contract import Broker, Settings
 from .lane import Lane
 from .seats import Seat
 
@@ -32,6 +33,7 @@ class Quiet:
         lane = self._lane
         system = lane.rig.system
         broker = lane.addresses[system.broker]
+        service = cast(Broker, lane.services[system.broker])
         end = lane.stage.clock.now() + self._deadline
         going = "nothing was looked at"
         while lane.stage.clock.now() < end:
@@ -39,7 +41,7 @@ class Quiet:
                 return "the worker ended by itself; its last lines: " + " | ".join(seat.tail()[-3:])
             going = self._moving(seat)
             if not going:
-                depth = await system.depth(broker, self._settings)
+                depth = await system.depth(service, broker, self._settings)
                 await seat.slot.drain()  # a delivery that came before the broker's answer is seen before it is judged
                 if depth == 0 and not self._moving(seat):
                     return ""

@@ -60,6 +60,7 @@ class Rig:
                 f"it has {', '.join(self.upstreams) or 'none'}",
                 hint='upstreams={"broker": jobcheck.redis(), ...}',
             )
+        self.system = self.system.on(self.upstreams[self.system.broker].kind)
         known = {name: Address("x", "h", 1) for name in self.upstreams}
         for variable, template in self.env.items():
             try:

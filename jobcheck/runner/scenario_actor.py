@@ -245,7 +245,9 @@ class Actor:
         address = world.lane.addresses[world.lane.rig.system.broker]
         outcome = "put on the broker again"
         try:
-            await world.lane.rig.system.duplicate(address, job.unit, next_up=action.mode != "later")
+            await world.lane.rig.system.duplicate(
+                address, job.unit, world.recovery.call, next_up=action.mode != "later"
+            )
             job.copies += 1
             if holder is not None:
                 await wait_for(lambda: len(job.deliveries) > before, "a worker to take the copy", deadline=COPY_WITHIN)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from ..aio import Tasks
+from ..systems.contract import Broker
 from .quiet import GRACE, SILENCE
 from .scenario_actor import Actor, World
 
@@ -43,7 +45,7 @@ class Calm:
                     await asyncio.sleep(0)
             going = self.moving()
             if not going:
-                depth = await system.depth(broker, world.settings)
+                depth = await system.depth(cast(Broker, world.lane.services[system.broker]), broker, world.settings)
                 for post in world.posts.values():
                     await post.slot.drain()
                 if depth == 0 and not self.moving():

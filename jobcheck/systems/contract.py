@@ -86,13 +86,35 @@ class Dialect(Protocol):
         ...
 
 
+class Queue(Protocol):
+    """How many messages a queue has."""
+
+    @property
+    def ready(self) -> int: ...
+    @property
+    def unacked(self) -> int: ...
+    @property
+    def exclusive(self) -> bool: ...
+
+
+class Broker(Protocol):
+    """A broker that can tell its own depth (RabbitMQ); others are asked through a client."""
+
+    async def depth(self, address: Address) -> Sequence[Queue]: ...
+
+
 class System(Protocol):
     """One job system on one kind of broker."""
 
-    name: str
-    """`celery-redis`."""
-    broker: str
-    """Name of the rig's upstream that is the broker."""
+    @property
+    def name(self) -> str:
+        """`celery-redis`."""
+        ...
+
+    @property
+    def broker(self) -> str:
+        """Name of the rig's upstream that is the broker."""
+        ...
 
     @property
     def interpreter(self) -> str:
@@ -116,7 +138,11 @@ class System(Protocol):
 
     async def describe(self, call: AgentCall, *, safe: bool) -> Settings: ...
 
-    async def depth(self, address: Address, settings: Settings) -> int:
+    def on(self, kind: str) -> System:
+        """The same system on the kind of broker that the rig has (`redis`, `rabbitmq`). Raises UsageError."""
+        ...
+
+    async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
         """Ready, delayed and unacknowledged jobs on the broker, all queues together."""
         ...
 
@@ -124,7 +150,7 @@ class System(Protocol):
         """Expires the lease of these deliveries and lets the system's own recovery run. Says what was done."""
         ...
 
-    async def duplicate(self, address: Address, delivery: Unit, *, next_up: bool) -> None:
+    async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         """Puts the message of a delivery on the broker once more, as it came; `next_up`: before all that wait."""
         ...
 

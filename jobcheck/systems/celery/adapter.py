@@ -1,26 +1,25 @@
-"""The Celery adapter on Redis. Facts from `delivery-matrix.md` section 3 and from kombu's Redis transport."""
+"""The Celery adapter. What differs between brokers is in `on_redis` and `on_rabbitmq`."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import AgentCall, Blame, Dialect, Launch, Settings
-from .redis_dialect import RedisDialect
+from ..contract import AgentCall, Blame, Broker, Dialect, Launch, Settings
+from .calls import INSIDE, RECOVER
+from .on_rabbitmq import OnRabbitMQ
+from .on_redis import OnRedis
+from .transport import Transport
 
-RECOVER = str(Path(__file__).parent / "recover.py")
 SAFE = ("task_acks_late=yes", "task_reject_on_worker_lost=yes", "worker_prefetch_multiplier=1")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-ENDED = re.compile(
-    r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|retry|Retry|received|rejected|ignored)"
-)
+ENDED = re.compile(r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|[rR]etry|rejected|ignored)")
 PRELOAD = (
     "celery.__main__",
     "celery.bin.celery",
@@ -32,12 +31,9 @@ PRELOAD = (
     "celery.concurrency.prefork",
     "celery.concurrency.solo",
     "celery.fixups.django",
-    "kombu.transport.redis",
 )
-TRANSPORT_ADVICE = (
-    "no setting of Celery on Redis closes this gap: kombu takes a message out of its queue before it writes it to "
-    "`unacked`; use RabbitMQ, or reconcile: enqueue again what has no effect after a while"
-)
+TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "rabbitmq": OnRabbitMQ}
+"""By kind of the rig's broker."""
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
 
@@ -55,13 +51,24 @@ class Celery:
     args: tuple[str, ...] = ()
     broker: str = "broker"
     python: str = ""
-    name: str = field(default="celery-redis", init=False)
+    transport: Transport = field(default_factory=OnRedis, repr=False)
+    """Set by the rig, which knows the broker."""
 
     def __post_init__(self) -> None:
         if self.pool not in ("prefork", "solo"):
             raise UsageError(
                 f"expected pool prefork or solo, got {self.pool!r}", hint='jobcheck.celery(..., pool="solo")'
             )
+
+    @property
+    def name(self) -> str:
+        return self.transport.name
+
+    def on(self, kind: str) -> Celery:
+        """The same on the broker that the rig has. Raises UsageError when Celery is not known on it."""
+        if kind not in TRANSPORTS:
+            raise UsageError(f"expected a broker of kind {' or '.join(TRANSPORTS)} for Celery, got {kind}")
+        return replace(self, transport=TRANSPORTS[kind]())
 
     @property
     def interpreter(self) -> str:
@@ -76,17 +83,18 @@ class Celery:
         argv += self.args
         if safe:
             argv += ["--", *SAFE]
-        return Launch(tuple(argv), r"ready\.", module="celery", preload=(self.app.split(":")[0], *PRELOAD))
+        preload = (self.app.split(":")[0], *PRELOAD, *self.transport.preload)
+        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload)
 
     @property
     def path(self) -> tuple[str, ...]:
-        return (str(Path(__file__).parent / "inside"),)
+        return (INSIDE,)
 
     async def enqueue_canary(self, call: AgentCall, key: str) -> None:
         await call(RECOVER, "enqueue_canary", app=self.app, key=key)
 
     def dialect(self) -> Dialect:
-        return RedisDialect()
+        return self.transport.dialect()
 
     async def describe(self, call: AgentCall, *, safe: bool, task: str = "") -> Settings:
         told: dict[str, Any] = await call(RECOVER, "describe", app=self.app)
@@ -105,41 +113,18 @@ class Celery:
             version=told["version"],
             queues=tuple(self.queues.split(",")) if self.queues else tuple(told["queues"]),
             eager=told["task_always_eager"],
-            lease=float(told["visibility_timeout"]),
+            lease=self.transport.lease(told),
             values=told,
         )
 
-    async def depth(self, address: Address, settings: Settings) -> int:
-        from ...services.clients import redis_client
-
-        prefix = settings.values.get("global_keyprefix", "")
-        async with redis_client(address) as client:
-            pipe = client.pipeline(transaction=False)
-            for queue in settings.queues:
-                for step in settings.values.get("priority_steps", [0]):
-                    pipe.llen(prefix + (queue if not step else f"{queue}{settings.values['sep']}{step}"))
-            pipe.hlen(prefix + "unacked")
-            return sum(await pipe.execute())
+    async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
+        return await self.transport.depth(broker, address, settings)
 
     async def rewind(self, address: Address, held: Sequence[str], call: AgentCall) -> str:
-        if not held:
-            return ""
-        from ...services.clients import redis_client
+        return await self.transport.rewind(address, held, call, self.app)
 
-        async with redis_client(address) as client:
-            for tag in held:
-                await client.zadd("unacked_index", {tag: 1}, xx=True)
-        await call(RECOVER, "restore", app=self.app, tags=list(held))
-        return f"lease of {len(held)} delivery rewound (ZADD unacked_index 1), then kombu's own restore"
-
-    async def duplicate(self, address: Address, delivery: Unit, *, next_up: bool) -> None:
-        """The same JSON in the same list: what a repeated LPUSH of a producer and an expired lease leave behind."""
-        from ...services.clients import redis_client
-
-        queue, message = delivery.info["value"]
-        async with redis_client(address) as client:
-            # Workers take from the right end.
-            await (client.rpush(queue, message) if next_up else client.lpush(queue, message))
+    async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
+        await self.transport.duplicate(address, delivery, call, self.app, next_up=next_up)
 
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """Celery files nothing without a result backend: what failed is told by the worker's log alone."""
@@ -155,9 +140,4 @@ class Celery:
         return found["job"], "retrying" if how == "retry" else how
 
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
-        """On Redis a job is out of the queue and nowhere else from the BRPOP reply until the reservation is written."""
-        if "reserve" not in passed:
-            return Blame("transport", TRANSPORT_ADVICE)
-        if settings.guarantee == "at-most-once":
-            return Blame("settings", settings.mend)
-        return Blame("handler") if "ack" in passed else Blame("transport", TRANSPORT_ADVICE)
+        return self.transport.blame_loss(passed, settings)

@@ -67,3 +67,22 @@ def enqueue_canary(app, key):
     """Sends the canary on the app's default queue."""
     find_app(app).send_task("jobcheck.canary", args=[key])
     return {}
+
+
+def publish_again(app, queue, body, properties):
+    """Publishes a message that was seen on the wire once more, as it was."""
+    import base64
+
+    with find_app(app).connection_for_write() as connection:
+        channel = connection.default_channel
+        headers = properties.pop("headers", {})
+        known = ("content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to")
+        message = channel.prepare_message(
+            base64.b64decode(body),
+            content_type=properties.get("content_type"),
+            content_encoding=properties.get("content_encoding"),
+            headers=headers,
+            properties={name: properties[name] for name in known if properties.get(name) is not None},
+        )
+        channel.basic_publish(message, exchange="", routing_key=queue)
+    return {}

@@ -1,0 +1,76 @@
+"""What Celery's messages on AMQP mean (seen with Celery 5.7, amqp 5.4, RabbitMQ 3.10).
+
+basic.consume celery        poll: what comes after it is given out
+basic.deliver               the delivery; unacknowledged until its ack
+basic.publish               an enqueued job
+basic.ack, basic.reject     the ack
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...wire.unit import Kind, Unit
+from ..contract import Meaning
+
+NOISE_NAMES = ("celeryev", "pidbox", ".reply.")
+
+
+class AmqpDialect:
+    """Reads one worker's messages on the broker, and keeps the deliveries that it holds."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[int, int], str] = {}
+        self.tasks: dict[str, str] = {}
+        """Task names by job id, as seen."""
+
+    def held(self) -> list[str]:
+        return [f"{channel}/{tag}" for channel, tag in self._held]
+
+    def reset(self) -> None:
+        self._held.clear()
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        shape, info = unit.shape, unit.info
+        if unit.kind is Kind.REPLY:
+            return Meaning(role)
+        if any(part in _names(info) for part in NOISE_NAMES):
+            return Meaning("noise")
+        if shape.startswith("amqp basic.deliver"):
+            return self._delivered(info)
+        if shape.startswith("amqp basic.consume"):
+            return Meaning("poll")
+        if shape.startswith("amqp basic.publish"):
+            job, task = _job(info)
+            if job:
+                self.tasks[job] = task
+            return Meaning("enqueue", job) if job else Meaning()
+        if shape.startswith(("amqp basic.ack", "amqp basic.reject", "amqp basic.nack")):
+            return self._settled(info)
+        return Meaning()
+
+    def _delivered(self, info: Any) -> Meaning:
+        job, task = _job(info)
+        self._held[info["channel"], info["delivery_tag"]] = job
+        if job:
+            self.tasks[job] = task
+        return Meaning("delivery", job)
+
+    def _settled(self, info: Any) -> Meaning:
+        channel, tag = info["channel"], info["delivery_tag"]
+        job = self._held.get((channel, tag), "")
+        for key in list(self._held):
+            if key[0] == channel and (key[1] == tag or (info.get("multiple") and key[1] <= tag)):
+                del self._held[key]
+        return Meaning("ack", job)
+
+
+def _names(info: Any) -> str:
+    return f"{info.get('exchange', '')} {info.get('routing_key', '')} {info.get('queue', '')}"
+
+
+def _job(info: Any) -> tuple[str, str]:
+    """Id and task name, which Celery keeps in the headers."""
+    properties = info.get("properties") or {}
+    headers = properties.get("headers") or {}
+    return str(headers.get("id") or ""), str(headers.get("task") or "")

@@ -1,0 +1,62 @@
+"""Celery on RabbitMQ. A dead worker's deliveries are back in their queue as soon as its connection is gone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+from ...services.spec import Address
+from ...wire.unit import Unit
+from ..contract import AgentCall, Blame, Broker, Settings
+from .amqp_dialect import AmqpDialect
+from .calls import RECOVER
+
+
+class OnRabbitMQ:
+    """Queues whose messages stay until they are acknowledged."""
+
+    name = "celery-rabbitmq"
+    preload: tuple[str, ...] = ("kombu.transport.pyamqp", "amqp")
+
+    def dialect(self) -> AmqpDialect:
+        return AmqpDialect()
+
+    def lease(self, told: dict[str, object]) -> float:
+        return 0.0
+
+    async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
+        """Ready and unacknowledged, in all queues that are not a worker's own."""
+        return sum(queue.ready + queue.unacked for queue in await broker.depth(address) if not queue.exclusive)
+
+    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str:
+        return "RabbitMQ gives the delivery out again: the connection is gone" if held else ""
+
+    async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, app: str, *, next_up: bool) -> None:
+        """The same body and properties published to the same queue again. There is no way to put it first."""
+        info = delivery.info
+        await call(
+            RECOVER,
+            "publish_again",
+            app=app,
+            queue=str(info["routing_key"]),
+            body=base64.b64encode(bytes(info["body"])).decode(),
+            properties=plain(info["properties"]),
+        )
+
+    def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
+        if "ack" not in passed:
+            return Blame("transport", "RabbitMQ should have given this job out again: look at its queues and policies")
+        if settings.guarantee == "at-most-once":
+            return Blame("settings", settings.mend)
+        return Blame("handler")
+
+
+def plain(value: object) -> object:
+    """A JSON value of AMQP properties."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)

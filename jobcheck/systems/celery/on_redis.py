@@ -1,0 +1,70 @@
+"""Celery on Redis. Facts from `delivery-matrix.md` section 3 and from kombu's Redis transport (5.3 to 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from ...services.spec import Address
+from ...wire.unit import Unit
+from ..contract import AgentCall, Blame, Broker, Settings
+from .calls import RECOVER
+from .redis_dialect import RedisDialect
+
+ADVICE = (
+    "no setting of Celery on Redis closes this gap: kombu takes a message out of its queue before it writes it to "
+    "`unacked`; use RabbitMQ, or reconcile: enqueue again what has no effect after a while"
+)
+
+
+class OnRedis:
+    """Lists of messages, and `unacked` for those that are out."""
+
+    name = "celery-redis"
+    preload: tuple[str, ...] = ("kombu.transport.redis",)
+
+    def dialect(self) -> RedisDialect:
+        return RedisDialect()
+
+    def lease(self, told: dict[str, object]) -> float:
+        return float(cast(float, told["visibility_timeout"]))
+
+    async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
+        prefix = settings.values.get("global_keyprefix", "")
+        from ...services.clients import redis_client
+
+        async with redis_client(address) as client:
+            pipe = client.pipeline(transaction=False)
+            for queue in settings.queues:
+                for step in settings.values.get("priority_steps", [0]):
+                    pipe.llen(prefix + (queue if not step else f"{queue}{settings.values['sep']}{step}"))
+            pipe.hlen(prefix + "unacked")
+            return sum(await pipe.execute())
+
+    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str:
+        if not held:
+            return ""
+        from ...services.clients import redis_client
+
+        async with redis_client(address) as client:
+            for tag in held:
+                await client.zadd("unacked_index", {tag: 1}, xx=True)
+        await call(RECOVER, "restore", app=app, tags=list(held))
+        return f"lease of {len(held)} delivery rewound (ZADD unacked_index 1), then kombu's own restore"
+
+    async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, app: str, *, next_up: bool) -> None:
+        """The same JSON in the same list: what a repeated LPUSH of a producer and an expired lease leave behind."""
+        queue, message = delivery.info["value"]
+        from ...services.clients import redis_client
+
+        async with redis_client(address) as client:
+            # Workers take from the right end.
+            await (client.rpush(queue, message) if next_up else client.lpush(queue, message))
+
+    def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
+        """A job is out of the queue and nowhere else from the BRPOP reply until the reservation is written."""
+        if "reserve" not in passed:
+            return Blame("transport", ADVICE)
+        if settings.guarantee == "at-most-once":
+            return Blame("settings", settings.mend)
+        return Blame("handler") if "ack" in passed else Blame("transport", ADVICE)

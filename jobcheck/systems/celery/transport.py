@@ -1,0 +1,35 @@
+"""What differs between Celery's brokers: how jobs lie there, how they come back, and where they can be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ...services.spec import Address
+from ...wire.unit import Unit
+from ..contract import AgentCall, Blame, Broker, Dialect, Settings
+
+
+class Transport(Protocol):
+    """One kind of broker under Celery."""
+
+    name: str
+    """`celery-redis`."""
+    preload: tuple[str, ...]
+    """Modules that a zygote imports for it."""
+
+    def dialect(self) -> Dialect: ...
+
+    def lease(self, told: dict[str, object]) -> float:
+        """Seconds until the broker redelivers by itself; 0: at once."""
+        ...
+
+    async def depth(self, broker: Broker, address: Address, settings: Settings) -> int: ...
+
+    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str: ...
+
+    async def duplicate(
+        self, address: Address, delivery: Unit, call: AgentCall, app: str, *, next_up: bool
+    ) -> None: ...
+
+    def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame: ...
