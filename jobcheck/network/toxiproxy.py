@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from .. import seeds
 from ..errors import ServiceError, UsageError
 from ..faults.toxics import Down, Toxic, to_json
+from ..seeds import token
 from .toxiproxy_api import ToxiproxyApi
 from .toxiproxy_server import GET_IT, PROGRAM, P, Starter, find_server, given, last_lines, launch
 
@@ -62,7 +62,7 @@ class ToxiproxyEngine(Generic[P]):
         if self._url:
             self._api = given(self._url)
             self._origin = f"given: {self._url}"
-            self._prefix = f"jobcheck-{seeds.token()}-"
+            self._prefix = f"jobcheck-{token()}-"
         else:
             self._process, self._api = await launch(self._starter, self._program)
             self._origin = f"found: {self._program or find_server()}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from .. import seeds
 from ..errors import ServiceError, UsageError, WorkerError
+from ..seeds import token
 from ..workers.spec import ProcessSpec, ReadyPort
 from .toxiproxy_api import ToxiproxyApi
 
@@ -104,10 +104,10 @@ async def _try(starter: Starter[P], program: Path, port: int) -> tuple[P, Toxipr
     The server goes on living when it cannot listen, and whoever has the port may be another Toxiproxy. So ours is
     given a proxy with a name that nobody knows, and must show it.
     """
-    token = f"jobcheck-{seeds.token(16)}"
+    secret = f"jobcheck-{token(16)}"
     api = ToxiproxyApi("127.0.0.1", port)
     with tempfile.NamedTemporaryFile("w", prefix="jobcheck-toxiproxy-", suffix=".json") as config:
-        json.dump([{"name": token, "listen": "127.0.0.1:0", "upstream": "127.0.0.1:1", "enabled": False}], config)
+        json.dump([{"name": secret, "listen": "127.0.0.1:0", "upstream": "127.0.0.1:1", "enabled": False}], config)
         config.flush()
         spec = ProcessSpec(
             name=f"{PROGRAM}-{port}",
@@ -124,7 +124,7 @@ async def _try(starter: Starter[P], program: Path, port: int) -> tuple[P, Toxipr
         ours = False
         try:
             await process.ready()
-            ours = token in await asyncio.to_thread(api.proxies)
+            ours = secret in await asyncio.to_thread(api.proxies)
         except (WorkerError, ServiceError) as error:
             # What answers there may be no Toxiproxy at all: as long as ours lives and does not listen, another port.
             if not process.alive or not _could_not_listen(process):
@@ -134,7 +134,7 @@ async def _try(starter: Starter[P], program: Path, port: int) -> tuple[P, Toxipr
                 await starter.forget(process)
     if not ours:
         return None
-    await asyncio.to_thread(api.delete, token)
+    await asyncio.to_thread(api.delete, secret)
     return process, api
 
 
