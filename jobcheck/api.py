@@ -15,6 +15,8 @@ __all__ = [
     "Case",
     "Contract",
     "JobcheckError",
+    "RabbitMQ",
+    "Redis",
     "Rig",
     "UsageError",
     "at_least_once",

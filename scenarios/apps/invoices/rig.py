@@ -5,11 +5,11 @@ from __future__ import annotations
 import jobcheck
 
 
-def _rig(acks: str) -> jobcheck.Rig:
+def _rig(acks: str, broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None) -> jobcheck.Rig:
     return jobcheck.Rig(
         jobcheck.celery("shop.app:app"),
         upstreams={
-            "broker": jobcheck.redis(),
+            "broker": broker or jobcheck.redis(),
             "db": jobcheck.postgres(setup="schema.sql"),
             "payments": jobcheck.provider(idempotency="Idempotency-Key"),
             "accounting": jobcheck.provider(idempotency="Idempotency-Key"),
@@ -31,6 +31,8 @@ def _rig(acks: str) -> jobcheck.Rig:
 shop = _rig("late")
 shop_early_acks = _rig("early")
 """The same shop with Celery's default: a job is settled before it runs."""
+shop_on_rabbitmq = _rig("late", jobcheck.rabbitmq())
+"""The same shop on a broker that loses nothing."""
 
 
 # The functions below run in a child process with the rig's environment; the shop is imported there and not here.
