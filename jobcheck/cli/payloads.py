@@ -55,6 +55,7 @@ def record(
     """
     from ..payloads.facade import RecordRequest, record_payloads
     from ..report.screen import Screen
+    from ..seeds import fresh_seed
     from .payloads_screen import tell_recorded
     from .screens import out
 
@@ -65,7 +66,7 @@ def record(
         into=into if into is not None else project.folder / FOLDER,
         version=version or "",
         within=timeout,
-        seed=project.settings.seed or 0,
+        seed=fresh_seed() if project.settings.seed is None else project.settings.seed,
         reports=project.reports(reports),
     )
     recorded = _carried(lambda bus: record_payloads(request, bus))
@@ -112,6 +113,7 @@ def check(
     """
     from ..payloads.facade import CheckRequest, check_payloads
     from ..report.screen import Screen
+    from ..seeds import fresh_seed
     from .payloads_screen import tell_checked
     from .screens import out
 
@@ -126,7 +128,7 @@ def check(
         tasks=tasks,
         prepare=prepare or "",
         within=timeout,
-        seed=project.settings.seed or 0,
+        seed=fresh_seed() if project.settings.seed is None else project.settings.seed,
         reports=project.reports(reports),
     )
     checked = _carried(lambda bus: check_payloads(request, bus))

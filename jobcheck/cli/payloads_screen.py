@@ -41,23 +41,27 @@ def tell_recorded(recorded: Recorded, screen: Screen) -> None:
 def _call(payload: Payload) -> str:
     """`charge_card(700001, notify=True)`, at most 80 characters."""
     if payload.args is None:
-        return f"{payload.task.rpartition('.')[2]}({payload.content_type})"
+        return f"{_end(payload.task)}({payload.content_type})"
     parts = [repr(value) for value in payload.args]
     parts += [f"{name}={value!r}" for name, value in (payload.kwargs or {}).items()]
-    text = f"{payload.task.rpartition('.')[2]}({', '.join(parts)})"
+    text = f"{_end(payload.task)}({', '.join(parts)})"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def tell_checked(checked: Checked, screen: Screen) -> None:
     """The table, then each failure with its reason and an advice."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("task", overflow="fold")
-    table.add_column("old payload -> new worker")
-    table.add_column("new payload -> old worker")
-    table.add_column("difference", overflow="fold")
+    table.add_column("\ntask", overflow="fold")
+    table.add_column("old payload,\nnew worker", no_wrap=True)
+    table.add_column("new payload,\nold worker", no_wrap=True)
+    table.add_column("\ndifference", overflow="fold")
+    names = _short_names(checked.rows)
     for row in checked.rows:
-        differences = Text(screen.safe("; ".join(row.differences)))
-        table.add_row(Text(screen.safe(row.task)), _cell(row.forward, screen), _cell(row.backward, screen), differences)
+        differences = "; ".join(row.differences)
+        if row.renamed:
+            differences = differences.replace(row.renamed, names.get(row.renamed, row.renamed))
+        cells = _cell(row.forward, screen), _cell(row.backward, screen)
+        table.add_row(Text(screen.safe(names[row.task])), *cells, Text(screen.safe(differences)))
     screen.line()
     screen.console.print(table)
     for row in checked.rows:
@@ -72,6 +76,17 @@ def tell_checked(checked: Checked, screen: Screen) -> None:
     replays = plural(sum(counts.values()), "replay")
     screen.whole(screen.safe(f"old {checked.old}, new {checked.new}: {replays}: {words}"))
     screen.whole(screen.safe(f"{checked.seconds:.1f} s, {checked.boot:.1f} s of it to boot; {shown(checked.folder)}"))
+
+
+def _short_names(rows: Iterable[Row]) -> dict[str, str]:
+    """The last part of each task's name, or all of it where two of them would be the same."""
+    tasks = [row.task for row in rows]
+    ends = Counter(map(_end, tasks))
+    return {task: _end(task) if ends[_end(task)] == 1 else task for task in tasks}
+
+
+def _end(task: str) -> str:
+    return task.rpartition(".")[2]
 
 
 def _cell(answers: Iterable[Answer], screen: Screen) -> Text:

@@ -72,8 +72,8 @@ class CheckRequest:
     rig: Rig
     payloads: Path = Path("payloads")
     against: str = ""
-    """The older version: a name in `payloads`, a folder, or a git revision, or `NAME=FOLDER` and `NAME=REVISION` for
-    both; empty: the one recorded last."""
+    """The older version: a name in `payloads`, a folder, a git revision, an interpreter, or `NAME=` and one of the last
+    three for both; empty: the one recorded last."""
     against_python: str = ""
     code: str = ""
     """The newer version's code: a folder or a git revision; empty: the rig's own."""

@@ -52,16 +52,19 @@ def _rig_file(rig: Rig, folder: Path) -> str:
 
 
 def version_of(text: str, rig: Rig, *, base: Path, temp: Path, name: str = "", python: str = "") -> Version:
-    """The version that a folder (from `base`) or a git revision of the rig's repository names.
+    """The version that a folder or a Python interpreter (from `base`) or a git revision of the rig's repository names.
 
-    A revision is checked out below `temp`, which the caller removes. Raises UsageError when it is neither.
+    A revision is checked out below `temp`, which the caller removes. Raises UsageError when it is none of them.
     """
-    folder = (base / text).resolve()
-    if folder.is_dir():
-        return Version(name or folder.name, folder, python)
+    path = base / text
+    if path.is_dir():
+        return Version(name or path.resolve().name, path.resolve(), python)
+    if path.is_file() and os.access(path, os.X_OK):
+        # Not resolved: the python of a virtual environment is a link, and knows itself by where the link is.
+        return Version(name or text, None, str(path.absolute()))
     if not is_revision(text, rig.folder):
         raise UsageError(
-            f"expected a folder or a git revision, got {text!r}: there is no folder {folder}, "
+            f"expected a folder, an interpreter or a git revision, got {text!r}: there is no {path}, "
             f"and git knows no such revision in {rig.folder}",
             hint="a folder that holds the app's package, or a tag, branch or commit (git fetch --tags in CI)",
         )
