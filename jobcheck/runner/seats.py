@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
-from ..errors import WorkerError
+from ..aio import wait_for
+from ..errors import WaitTimeout, WorkerError
 from ..systems.contract import Dialect
 from ..tap.gate import HoldFetch
 from ..tap.listener import Slot
@@ -79,20 +79,24 @@ class Seat:
         worker = await self._boot.start(spec, launch)
         self._worker = worker
         worker.output.subscribe(self._line)
-        await worker.ready()
         try:
-            await asyncio.wait_for(hold.reached.wait(), READY_WITHIN)
-        except TimeoutError:
-            raise WorkerError(self._silent(name)) from None
+            # A worker that fetches is ready, whatever it prints; one that waits for its first fetch may print nothing.
+            await wait_for(lambda: hold.reached.is_set() or not worker.alive, f"{name} to fetch", deadline=READY_WITHIN)
+        except WaitTimeout:
+            raise WorkerError(self._silent(name), hint=f"its output is in {worker.name}.log of the run") from None
+        if not worker.alive:
+            await worker.ready()
 
     def _silent(self, name: str) -> str:
+        """What a worker that lives and fetches nothing most likely lacks."""
+        tail = "".join(f"\n    {line}" for line in self.tail()) or " none"
         broker = self.lane.rig.system.broker
         if not self.slot.listeners[broker].bytes:
             return (
-                f"{name} says it is ready, but never used the tap of {broker!r}: it has another broker address; "
-                "name the variable that it reads in the rig's env"
+                f"{name} was not ready within {READY_WITHIN:g} s: it never used the tap of {broker!r}, so it has another "
+                f"broker address; name the variable that it reads in the rig's env; its last lines:{tail}"
             )
-        return f"{name} says it is ready, but fetched no job within {READY_WITHIN:g} s"
+        return f"{name} was not ready within {READY_WITHIN:g} s: it fetched no job; its last lines:{tail}"
 
     def _line(self, line: Line) -> None:
         ended = self.lane.rig.system.ended(line.text)
