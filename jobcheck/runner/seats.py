@@ -93,8 +93,8 @@ class Seat:
         broker = self.lane.rig.system.broker
         if not self.slot.listeners[broker].bytes:
             return (
-                f"{name} was not ready within {READY_WITHIN:g} s: it never used the tap of {broker!r}, so it has another "
-                f"broker address; name the variable that it reads in the rig's env; its last lines:{tail}"
+                f"{name} was not ready within {READY_WITHIN:g} s: it never used the tap of {broker!r}, so it has "
+                f"another broker address; name the variable that it reads in the rig's env; its last lines:{tail}"
             )
         return f"{name} was not ready within {READY_WITHIN:g} s: it fetched no job; its last lines:{tail}"
 
