@@ -232,12 +232,15 @@ class Scribe:
         before = set(self._inner.held())
         meaning = self._inner.read(unit, request, role)
         if meaning.role == "enqueue" and unit.kind is Kind.REQUEST and meaning.job:
-            parent = self.slot.job if self.slot is not None else ""
+            # The last delivery is the guess where the message does not say; with prefetched jobs it may be another one.
+            parent = meaning.parent or (self.slot.job if self.slot is not None else "")
             self._book.enqueued(meaning.job, parent=parent, producer=self.producer, version=self.version)
         elif meaning.role == "delivery" and meaning.job:
             self._delivered(meaning.job, unit, before)
-        elif unit.kind is not Kind.REQUEST and meaning.role in ("reserve", "ack") and not unit.failed:
-            self._moved(meaning.role, before)
+        elif meaning.role in ("reserve", "ack") and not unit.failed:
+            if meaning.role == "reserve" and unit.kind is not Kind.REQUEST:
+                self._reserved(before)
+            self._settle(before)
         return meaning
 
     def _delivered(self, number: str, unit: Unit, before: set[str]) -> None:
@@ -249,13 +252,16 @@ class Scribe:
             self._unreserved.append((number, delivery))
         self._book.delivered(number, unit, delivery)
 
-    def _moved(self, role: str, before: set[str]) -> None:
-        """A reservation is that of the oldest delivery without one; an ack is known by the tag that it settles."""
-        if role == "reserve" and self._unreserved:
+    def _reserved(self, before: set[str]) -> None:
+        """A reservation is that of the oldest delivery without one."""
+        if self._unreserved:
             number, delivery = self._unreserved.pop(0)
             delivery.reserved = True
             fresh = set(self._inner.held()) - before
             self._tag(fresh.pop() if fresh else "", number, delivery)
+
+    def _settle(self, before: set[str]) -> None:
+        """An ack is known by the tags that it settles; where it has no answer, it counts when it is sent."""
         for tag in before - set(self._inner.held()):
             for number, delivery in self._tags.pop(tag, ()):
                 self._book.settled(number, delivery)

@@ -59,6 +59,8 @@ class Meaning:
     role: str = ""
     """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty."""
     job: str = ""
+    parent: str = ""
+    """The job that enqueued this one, where the message says so."""
 
 
 @dataclass(frozen=True, slots=True)

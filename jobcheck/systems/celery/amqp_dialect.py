@@ -44,7 +44,7 @@ class AmqpDialect:
             job, task = _job(info)
             if job:
                 self.tasks[job] = task
-            return Meaning("enqueue", job) if job else Meaning()
+            return Meaning("enqueue", job, _parent(info)) if job else Meaning()
         if shape.startswith(("amqp basic.ack", "amqp basic.reject", "amqp basic.nack")):
             return self._settled(info)
         return Meaning()
@@ -74,3 +74,9 @@ def _job(info: Any) -> tuple[str, str]:
     properties = info.get("properties") or {}
     headers = properties.get("headers") or {}
     return str(headers.get("id") or ""), str(headers.get("task") or "")
+
+
+def _parent(info: Any) -> str:
+    """Id of the job in which this one was enqueued; empty where it was none."""
+    headers = (info.get("properties") or {}).get("headers") or {}
+    return str(headers.get("parent_id") or "")

@@ -33,6 +33,11 @@ def message_of(payload: object) -> tuple[str, str]:
         return "", ""
 
 
+def parent_of(payload: bytes | str) -> str:
+    """Id of the job in which this message was sent; empty where it was none."""
+    return str(json.loads(payload)["headers"].get("parent_id") or "")
+
+
 class RedisDialect:
     """Reads one worker's messages on the broker, and keeps the delivery tags that it holds."""
 
@@ -78,7 +83,7 @@ class RedisDialect:
                 job, task = message_of(op[2])
                 if job:
                     self.tasks[job] = task
-                    return Meaning("enqueue", job)
+                    return Meaning("enqueue", job, parent_of(op[2]))
         return Meaning()
 
     def _reply(self, unit: Unit, request: Unit, role: str) -> Meaning:
