@@ -76,7 +76,9 @@ class Exploration:
         return report
 
     async def _explore(self) -> SubjectReport:
-        await self._trial("warm-up")
+        warm_up = await self._trial("warm-up")
+        if problem := _spoilt(warm_up):
+            return self._report([], [], problem=problem)
         first, second = await self._trial("recording"), await self._trial("recording")
         if problem := self._unusable(first, second):
             return self._report([], [], problem=problem)
@@ -98,6 +100,10 @@ class Exploration:
             found.append(self._finding(cause, await self._verify(cause), first))
         return self._report(outcomes, found)
 
+    def given_up(self, problem: str) -> SubjectReport:
+        """The report of an exploration that could not go on."""
+        return self._report([], [], problem=problem)
+
     # Recording
 
     def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
@@ -108,10 +114,8 @@ class Exploration:
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):
-            if trial.problems:
-                return "; ".join(trial.problems)
-            if not trial.settled:
-                return f"the clean run did not end: {trial.unsettled}"
+            if problem := _spoilt(trial):
+                return problem
         if difference := pointing.difference(self._recorded(first), self._recorded(second)):
             return difference
         return "" if self._recorded(first).points else "the clean run changed nothing that a tap can see"
@@ -344,6 +348,13 @@ class Exploration:
                 "so its length is not proven"
             )
         return settings.guarantee, notes
+
+
+def _spoilt(trial: TrialRecord) -> str:
+    """Why nothing can be learnt from a clean run; empty when it is fine."""
+    if trial.problems:
+        return "; ".join(trial.problems)
+    return "" if trial.settled else f"the clean run did not end: {trial.unsettled}"
 
 
 def _point(point: Point) -> PointReport:

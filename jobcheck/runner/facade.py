@@ -15,7 +15,7 @@ from .. import __version__
 from ..aio import Tasks
 from ..checks.contracts import Contract
 from ..clock import REAL, iso
-from ..errors import Aborted, JobcheckError
+from ..errors import Aborted, JobcheckError, WorkerError
 from ..events import Bus, ServiceStarted
 from ..history.report import FindingReport, Report, SubjectReport
 from ..store.failures import Failure, Failures
@@ -152,7 +152,12 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         verify=request.verify,
     )
     exploration = Exploration(mode, options, bus, REAL, journal.trial)
-    report = await exploration.run()
+    try:
+        report = await exploration.run()
+    except WorkerError as error:
+        if not exploration.trials:
+            raise
+        report = exploration.given_up(str(error))
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)

@@ -49,17 +49,24 @@ class QueueMode:
         return self._crew.settings
 
     async def open(self) -> None:
-        key = f"queue safe={self.safe}"
-        if key not in self.lane.kept:
-            self.lane.kept[key] = await Crew.hire(self.lane, safe=self.safe, boot=self.boot)
-        self._crew: Crew = self.lane.kept[key]
+        if self._crew_key not in self.lane.kept:
+            self.lane.kept[self._crew_key] = await Crew.hire(self.lane, safe=self.safe, boot=self.boot)
+        self._crew: Crew = self.lane.kept[self._crew_key]
+
+    @property
+    def _crew_key(self) -> str:
+        return f"queue safe={self.safe}"
 
     async def close(self) -> None:
         await self._tasks.close()
 
     async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
         crew = self._crew
-        await crew.staffed()
+        try:
+            await crew.staffed()
+        except WorkerError:
+            self.lane.kept.pop(self._crew_key, None)  # the next subject hires anew
+            raise
         if strike is not None and not crew.active.warm:
             await self._trial("warm-up", None, None)
         return await self._trial(purpose, strike, point)

@@ -1,0 +1,132 @@
+"""What is promised by which settings, and what is said when a rig does not fit its app. Real workers, real Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobcheck.errors import CaseError, UsageError, WorkerError
+from jobcheck.events import Bus, Event, Warned
+from jobcheck.history.report import SubjectReport
+
+from . import tiny
+
+EARLY = "app.conf.update(task_acks_late=False, task_reject_on_worker_lost=False)"
+
+
+def layers(subject: SubjectReport) -> dict[str, int]:
+    """How many bad strikes are laid where."""
+    found: dict[str, int] = {}
+    for strike in subject.strikes:
+        if strike.layer:
+            found[strike.layer] = found.get(strike.layer, 0) + 1
+    return found
+
+
+@pytest.mark.parametrize("pool", ["prefork", "solo"])
+def test_late_acks_lose_a_job_at_the_transport_only(tmp_path: Path, pool: str) -> None:
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, options=f', pool="{pool}"')))
+    assert subject.guarantee == "at-least-once"
+    assert layers(subject) == {"transport": 2}
+    assert subject.coverage.fired == subject.coverage.strikes
+
+
+def test_early_acks_lose_a_job_by_their_settings_and_name_those_that_mend_it(tmp_path: Path) -> None:
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=EARLY)))
+    assert subject.guarantee == "at-most-once"
+    assert layers(subject)["settings"] >= 1
+    assert layers(subject)["transport"] == 2
+    assert "handler" not in layers(subject)
+    advice = next(finding.advice for finding in subject.findings if finding.layer == "settings")
+    assert "task_acks_late=True" in advice
+    assert any(
+        "promises at most once; a lost job here is what these settings promise" in note for note in subject.notes
+    )
+
+
+def test_assuming_at_least_once_runs_the_same_app_with_safe_settings(tmp_path: Path) -> None:
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=EARLY), assume="at-least-once"))
+    assert subject.guarantee == "at-least-once"
+    assert layers(subject) == {"transport": 2}
+
+
+@pytest.mark.parametrize("boot", ["cold", "standby"])
+def test_cold_boots_and_standbys_find_what_zygotes_find(tmp_path: Path, boot: str) -> None:
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, tiny.TWICE), boot=boot, contracts=tiny.DONE_ONCE))
+    zygote = tiny.only(tiny.explore(tiny.write(tmp_path, tiny.TWICE), contracts=tiny.DONE_ONCE))
+    assert [(strike.id, strike.verdict, strike.layer) for strike in subject.strikes] == [
+        (strike.id, strike.verdict, strike.layer) for strike in zygote.strikes
+    ]
+
+
+def test_an_app_that_starts_threads_at_import_is_booted_and_not_forked(tmp_path: Path) -> None:
+    thread = "import threading\nthreading.Thread(target=threading.Event().wait, name='pool', daemon=True).start()"
+    bus, seen = Bus(), list[Event]()
+    bus.subscribe(seen.append)
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=thread), bus=bus))
+    assert layers(subject) == {"transport": 2}
+    warned = [event.text for event in seen if isinstance(event, Warned)]
+    assert warned
+    assert "threads pool" in warned[0]
+
+
+def test_an_eager_app_is_named_when_no_job_arrives(tmp_path: Path) -> None:
+    reference = tiny.write(tmp_path, settings="app.conf.task_always_eager = True")
+    with pytest.raises(CaseError, match="the app runs jobs eagerly"):
+        tiny.explore(reference)
+
+
+def test_a_broker_variable_that_the_app_does_not_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobcheck.runner.seats.READY_WITHIN", 3.0)
+    with pytest.raises(WorkerError, match=r"it never used the tap of 'broker'.*its last lines:"):
+        tiny.explore(tiny.write(tmp_path, variable="BROKER_ADDRESS"))
+
+
+def test_a_condition_that_enqueues_nothing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(
+        CaseError, match=r"no job arrived on the broker: the producer never used the tap|enqueued nothing"
+    ):
+        tiny.explore(tiny.write(tmp_path, call="pass"))
+
+
+def test_an_app_that_cannot_be_imported_shows_its_own_error(tmp_path: Path) -> None:
+    with pytest.raises(CaseError, match="ModuleNotFoundError: No module named 'no_such_module'"):
+        tiny.explore(tiny.write(tmp_path, settings="import no_such_module"))
+
+
+def test_a_contract_whose_effect_never_occurs_lists_those_that_do(tmp_path: Path) -> None:
+    from jobcheck.checks.contracts import exactly_once
+
+    with pytest.raises(UsageError, match=r"effects seen: mark done \(1 time\)"):
+        tiny.explore(tiny.write(tmp_path), mode="handler", contracts=(exactly_once("mark sent"),))
+
+
+def test_without_contracts_the_lines_to_paste_are_given(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        tiny.explore(tiny.write(tmp_path), mode="handler", contracts=())
+    assert 'exactly_once("mark done"),' in caught.value.hint
+
+
+def test_a_job_that_is_not_deterministic_is_unknown_with_the_differing_messages(tmp_path: Path) -> None:
+    other = '    import pathlib\n    p = pathlib.Path("n"); n = int(p.read_text()) if p.exists() else 0\n'
+    other += '    p.write_text(str(n + 1))\n    jobcheck.mark("ab"[n % 2], key)\n    jobcheck.mark("done", key)\n'
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, other), mode="handler"))
+    assert subject.verdict == "unknown"
+    assert "two clean runs of this job differ" in subject.problem
+    assert "marks a" in subject.problem
+    assert "marks b" in subject.problem
+
+
+def test_a_handler_that_fails_in_the_clean_run_is_unknown_with_its_error(tmp_path: Path) -> None:
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, "    raise ValueError('no such invoice')\n"), mode="handler"))
+    assert subject.verdict == "unknown"
+    assert "ValueError: no such invoice" in subject.problem
+    assert "tiny.py" in subject.problem
+
+
+def test_a_worker_whose_job_kills_it_is_told_as_such(tmp_path: Path) -> None:
+    body = "    import os\n    os.kill(os.getppid(), 9)\n    import time\n    time.sleep(5)\n"
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, body)))
+    assert subject.verdict == "unknown"
+    assert "ended by itself" in subject.problem
