@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..errors import UsageError
+from .amqp import AmqpDecoder
 from .http import HttpDecoder
 from .marks import MarkDecoder
 from .opaque import OpaqueDecoder
@@ -18,7 +19,7 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
     "postgres": PostgresDecoder,
     "http": HttpDecoder,
     "smtp": SmtpDecoder,
-    "amqp": OpaqueDecoder,
+    "amqp": AmqpDecoder,
     "marks": MarkDecoder,
     "opaque": OpaqueDecoder,
 }

@@ -42,7 +42,7 @@ def test_opaque_bytes_of_the_client_may_change_state():
     assert [unit.change for unit in units["server"]] == [Change.NO]
 
 
-@pytest.mark.parametrize("protocol", sorted(set(DECODERS) - {"opaque", "amqp"}))
+@pytest.mark.parametrize("protocol", sorted(set(DECODERS) - {"opaque"}))
 def test_tls_is_recognised_by_every_decoder_and_told_once(protocol):
     decoder = decoder_for(protocol)
     first, second = decoder.client(TLS[:5]) + decoder.client(TLS[5:])
@@ -52,7 +52,7 @@ def test_tls_is_recognised_by_every_decoder_and_told_once(protocol):
     assert first.raw + second.raw == TLS
 
 
-@pytest.mark.parametrize("protocol", sorted(set(DECODERS) - {"amqp"}))
+@pytest.mark.parametrize("protocol", sorted(DECODERS))
 def test_a_decoder_knows_its_own_name(protocol):
     assert decoder_for(protocol).protocol == protocol
 
