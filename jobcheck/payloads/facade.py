@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..clock import REAL
-from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, UsageError, WorkerError
+from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, CaseError, UsageError, WorkerError
 from ..events import Bus, PhaseStarted
 from ..runner.rig import Rig
 from ..runner.stage import Stage
@@ -224,7 +224,7 @@ async def _open(
     first, second = await asyncio.gather(opened(new, 0), opened(old, 1), return_exceptions=True)
     if isinstance(first, BaseException):
         raise first
-    if isinstance(second, WorkerError):
+    if isinstance(second, WorkerError | CaseError):
         notes.append(f"workers of {old.name} do not start here: {second.message}")
         return first, None
     if isinstance(second, BaseException):

@@ -178,8 +178,8 @@ class Floor:
         self._queues.add(queue)
         await broker.put(self._broker, queue, raw)
         said = await self._word(job, task, within)
-        if said is not None and said.end is End.DROPPED:
-            self.seat.ends[job] = f"failed: {said.text}"  # the system's own reading knows no dropped messages
+        if said is not None and said.end in (End.DROPPED, End.REJECTED):
+            self.seat.ends[job] = f"failed: {said.text}"  # the system's own reading does not know these
         if said is None or said.end is End.RETRYING or await self._rest():
             await self._renew()
         return said

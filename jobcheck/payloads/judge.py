@@ -82,7 +82,8 @@ def judge(said: Said, function: str, evidence: Evidence) -> Judgement:
         reason = f"the worker dropped it: {said.text}"
         return Judgement(Verdict.LOST, fault, reason)
     if is_signature(said, function):
-        return Judgement(Verdict.BROKEN, Fault.SIGNATURE, said.text, said.line)
+        dropped = "; its retry was rejected, so it left no failure behind" if said.end is End.REJECTED else ""
+        return Judgement(Verdict.BROKEN, Fault.SIGNATURE, said.text + dropped, said.line)
     if not _is_reading(said.error) or evidence.changed:
         return Judgement(Verdict.UNKNOWN, Fault.DATA, f"{Fault.DATA}: {said.text}", said.line)
     if evidence.asked and not evidence.live:
@@ -106,7 +107,11 @@ def _is_reading(error: str) -> bool:
 
 def with_control(judgement: Judgement, said: Said, control: Said) -> Judgement:
     """The judgement after the same payload ran on its own version: what fails there too is not this version's doing."""
-    if judgement.fault is Fault.READING and control.end in (End.FAILED, End.RETRYING) and control.error == said.error:
+    if (
+        judgement.fault is Fault.READING
+        and control.end in (End.FAILED, End.RETRYING, End.REJECTED)
+        and control.error == said.error
+    ):
         reason = f"{Fault.DATA}, on its own version too: {said.text}"
         return Judgement(Verdict.UNKNOWN, Fault.DATA, reason, judgement.line)
     if judgement.fault is Fault.DATA and control.end is End.SUCCEEDED:

@@ -16,7 +16,7 @@ _DROPPED = (
 _ENDED = (
     r"Task (?P<task>\S+?)\[{job}\] "
     r"(?:(?P<succeeded>succeeded) |(?:raised unexpected|raised expected|INTERNAL ERROR): (?P<failed>.*)"
-    r"|retry: (?P<retry>.*)|(?P<rejected>rejected|ignored|Reject\(.*))"
+    r"|retry: (?P<retry>.*)|reject requeue=\w+: (?P<rejected>.*)|(?P<other>rejected|ignored|Reject\(.*))"
 )
 _RETRY = re.compile(r"^Retry (?:in \S+?|at .*?)(?:: (?P<error>[A-Za-z_][\w.]*\(.*))?$")
 _REPR = re.compile(r"^(?P<name>[A-Za-z_][\w.]*)\((?P<inside>.*)\)$", re.DOTALL)
@@ -31,6 +31,9 @@ class End(enum.StrEnum):
     FAILED = "failed"
     RETRYING = "retrying"
     """It failed, and will be tried again later."""
+    REJECTED = "rejected"
+    """It failed, and neither comes again nor leaves a failure behind: what Celery does when a retry of a call that does
+    not fit its function cannot be enqueued."""
     DROPPED = "dropped"
     """The message was thrown away and the job never ran."""
 
@@ -99,19 +102,32 @@ def _dropped(line: str, task: str) -> Said | None:
 def _ended(found: re.Match[str], following: Sequence[str], complete: bool) -> Said | None:
     if found["succeeded"]:
         return Said(End.SUCCEEDED)
-    if found["rejected"]:
-        return Said(End.FAILED, found["rejected"])
+    if found["other"]:
+        return Said(End.FAILED, found["other"])
     if found["retry"] is not None:
         told = _RETRY.match(found["retry"])
         error, message = _from_repr((told["error"] if told else "") or found["retry"])
         return Said(End.RETRYING, error, message)
-    error, message = _from_repr(found["failed"])
     # A log format of the user's may keep the traceback elsewhere; one that is still being written is waited for.
     traced = bool(following) and following[0].startswith("Traceback ")
-    frames, last = _traceback(following, error) if traced else ((), None)
+    if found["rejected"] is not None:
+        # The line has the message alone, and the first of its tracebacks ends with the error itself.
+        end, message, lines = End.REJECTED, found["rejected"], _first(following) if traced else []
+        error = lines[-1].partition(":")[0].rpartition(".")[2] if lines else ""
+    else:
+        end, (error, message), lines = End.FAILED, _from_repr(found["failed"]), following
+    frames, last = _traceback(lines, error) if traced and error else ((), None)
     if not complete and (not following or (traced and last is None)):
         return None
-    return Said(End.FAILED, error, last or message, frames)
+    return Said(end, error, last or message, frames)
+
+
+def _first(lines: Sequence[str]) -> Sequence[str]:
+    """The first traceback, up to the line with the error; empty while that has not come."""
+    for number, line in enumerate(lines[1:], start=2):
+        if line and not line.startswith(" "):
+            return lines[:number]
+    return []
 
 
 def _traceback(lines: Sequence[str], error: str) -> tuple[tuple[Frame, ...], str | None]:

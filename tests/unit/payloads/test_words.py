@@ -82,3 +82,20 @@ def test_dropped_messages_are_told_apart() -> None:
     said = read([refused], "mine", "shop.charge")
     assert said is not None
     assert said.text == "cannot decode its body: ContentDisallowed('Refusing to ...')"
+
+
+def test_a_rejected_retry_is_told_by_its_first_traceback() -> None:
+    """Its line has no class of an error, and its last traceback is Celery's own."""
+    lines = [
+        f"{INFO}Task shop.charge[mine] reject requeue=False: {SIGNATURE}",
+        *["Traceback (most recent call last):", '  File "/lib/celery/app/autoretry.py", line 38, in run'],
+        *["    return task._orig_run(*args, **kwargs)", f"TypeError: {SIGNATURE}", ""],
+        *["During handling of the above exception, another exception occurred:", ""],
+        *["Traceback (most recent call last):", '  File "/lib/celery/app/task.py", line 961, in retry'],
+        *["    raise Reject(exc, requeue=False)", "celery.exceptions.Reject: (TypeError(...), False)"],
+    ]
+    said = read(lines, "mine", "shop.charge")
+    assert said is not None
+    assert (said.end, said.error, said.message) == (End.REJECTED, "TypeError", SIGNATURE)
+    assert all(frame.of_celery for frame in said.frames)
+    assert read(lines[:4], "mine", "shop.charge") is None
