@@ -18,7 +18,7 @@ from ..tap.listener import Slot
 from ..workers import platform
 from .agents import Agent, Exit
 from .lane import Case, Lane
-from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, record
+from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
 
 WORKER = "handler"
 
@@ -68,6 +68,8 @@ class HandlerMode:
         finally:
             self._slot.gate = None
             await sampler.close()
+        if purpose == "recording":
+            running.problems += foreign(sampler, lane)
         return await record(lane, self.key, running)
 
     async def _attempt(self, running: Running, gate: Armed | None, pids: list[int]) -> None:

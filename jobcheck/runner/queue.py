@@ -16,7 +16,7 @@ from .boots import COLD, ZYGOTE
 from .lane import Lane, Producer
 from .quiet import Quiet
 from .seats import Seat
-from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, record
+from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
 
 CANARY = "canary"
 """In place of the enqueue function: the canary is enqueued."""
@@ -100,6 +100,8 @@ class QueueMode:
             watch.cancel()
             seat.slot.gate = None
             await sampler.close()
+        if purpose == "recording":
+            running.problems += foreign(sampler, lane)
         running.settled = not running.unsettled
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
         running.filed = seat.filed(jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)

@@ -16,6 +16,7 @@ from ..services import Service
 from ..services import start as start_service
 from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
+from ..tap.refuse import RefusingProxy
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
@@ -44,10 +45,12 @@ class Stage:
         self.guardian = Guardian.start(self.run_id)
         self.guardian.watch_folder(self.folder)
         self.supervisor = Supervisor(self.run_id, logs, self.guardian)
+        self.proxy = RefusingProxy(self.host)
         self._services: dict[tuple[str, object], Service] = {}
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Stage:
+        await self.proxy.start()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -57,7 +60,7 @@ class Stage:
         """The scrubbed environment of a process of this run: never the developer's."""
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        return scrubbed({"HOME": str(home), "JOBCHECK_RUN": self.run_id, **extra})
+        return scrubbed({"HOME": str(home), "JOBCHECK_RUN": self.run_id, **self.proxy.environment(), **extra})
 
     async def services(self, rig: Rig) -> dict[str, Service]:
         """The rig's brokers and databases, each started once per run, whichever lane asks first."""
@@ -103,6 +106,7 @@ class Stage:
             for service in self._services.values():
                 await service.stop()
         finally:
+            await self.proxy.close()
             await self.supervisor.close()
             self.guardian.close()
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -14,6 +14,7 @@ from ..history.records import Effect, Operation, Point, Strike, TrialRecord
 from ..tap.gate import Armed
 from ..tap.sight import IN, OUT, Sight
 from ..wire.unit import Change, Kind
+from ..workers.sockets import peers
 from ..workers.stacks import user_frame
 from .lane import Case, Lane
 
@@ -69,6 +70,8 @@ class Sampler:
         self._stacks = stacks
         self._root = root
         self._tasks = Tasks()
+        self.foreign: dict[str, None] = {}
+        """Whom the job talks to around the taps."""
 
     def holds(self, sight: Sight) -> bool:
         unit = sight.unit
@@ -92,11 +95,36 @@ class Sampler:
                 server_port=listener.port,
                 server_host=listener.slot.host,
             )
+            for host, port in peers(pids):
+                if host != listener.slot.host and (foreign := _around(host, port)):
+                    self.foreign[foreign] = None
         finally:
             sight.link.release(OUT)
 
     async def close(self) -> None:
         await self._tasks.close()
+
+
+def _around(host: str, port: int) -> str:
+    """How a peer that is no tap is named; empty for sockets of the machine itself, such as its logger's."""
+    if not host.startswith("unix:"):
+        return f"{host}:{port}"
+    return host if any(part in host for part in (".s.PGSQL", "redis", "rabbit", "mysql")) else ""
+
+
+def foreign(sampler: Sampler, lane: Lane) -> list[str]:
+    """One sentence for each peer that the job reached, or wanted, beside the taps."""
+    out = [
+        f"the job talks to {peer} around the taps: give its address in the rig's env, "
+        "so that a tap stands in front of it"
+        for peer in sampler.foreign
+    ]
+    out += [
+        f"the job wants to talk to {host}, which is neither tapped nor declared, and was refused: "
+        "declare it as an upstream of the rig"
+        for host in lane.stage.proxy.refused
+    ]
+    return out
 
 
 def kept(lane: Lane) -> tuple[Operation, ...]:

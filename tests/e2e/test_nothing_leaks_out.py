@@ -1,0 +1,80 @@
+"""What is not tapped is refused and named before the first strike. Real workers."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from jobcheck.tap.refuse import RefusingProxy
+
+from . import tiny
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[int]:
+    """The port of a server that no tap stands in front of."""
+    server = socket.create_server(("127.0.0.1", 0))
+    connections: list[socket.socket] = []
+
+    def serve() -> None:
+        try:
+            while True:
+                connections.append(server.accept()[0])
+        except OSError:
+            return
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield server.getsockname()[1]
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join()
+    for one in connections:
+        one.close()
+
+
+def test_a_peer_around_the_taps_is_named_and_nothing_is_struck(tmp_path: Path, elsewhere: int) -> None:
+    body = f'    import socket\n    s = socket.create_connection(("127.0.0.1", {elsewhere}))\n'
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, body + tiny.ONCE + "    s.close()\n"), mode="handler"))
+    assert subject.verdict == "unknown"
+    assert f"the job talks to 127.0.0.1:{elsewhere} around the taps" in subject.problem
+    assert subject.strikes == ()
+
+
+def test_a_host_that_is_not_declared_is_refused_by_its_name(tmp_path: Path) -> None:
+    body = (
+        "    import urllib.request\n    try:\n        urllib.request.urlopen('https://api.example.com/v1', timeout=5)\n"
+        "    except OSError:\n        pass\n"
+    )
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, body + tiny.ONCE), mode="handler"))
+    assert subject.verdict == "unknown"
+    assert "the job wants to talk to api.example.com:443, which is neither tapped nor declared" in subject.problem
+
+
+def test_the_environment_of_a_job_is_not_the_developers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRODUCTION_DATABASE_URL", "postgres://prod/db")
+    body = '    import os\n    assert "PRODUCTION_DATABASE_URL" not in os.environ\n'
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, body + tiny.ONCE), mode="handler"))
+    assert subject.verdict == "ok"
+
+
+def test_the_proxy_answers_no_to_plain_and_to_encrypted_requests() -> None:
+    async def main() -> None:
+        proxy = RefusingProxy("127.0.0.1")
+        await proxy.start()
+        through = {"http": proxy.url, "https": proxy.url}
+        answer = await asyncio.to_thread(requests.get, "http://api.example.com/v1", proxies=through, timeout=5)
+        assert answer.status_code == 403
+        assert "jobcheck refuses api.example.com" in answer.text
+        with pytest.raises(requests.exceptions.ProxyError):
+            await asyncio.to_thread(requests.get, "https://pay.example.com/v1", proxies=through, timeout=5)
+        assert list(proxy.refused) == ["api.example.com", "pay.example.com:443"]
+        await proxy.close()
+
+    asyncio.run(main())
