@@ -35,7 +35,7 @@ fix: .venv/.dev ## format the code and mend what ruff can mend by itself
 wheel: .venv/.dev ## build the wheel, and check it in an empty environment
 	@bash .ci/wheel
 
-bench: .venv/.dev ## measure what the tap costs
+bench: .venv/.dev ## run the benchmarks of tests/benchmarks
 	@for bench in tests/benchmarks/bench_*.py; do $(BIN)/python "$$bench"; done
 
 clean: ## remove what make made: .venv, caches, builds (reports/ stays)
