@@ -188,7 +188,8 @@ class HttpDecoder(StreamDecoder):
         if head.status < 200 and head.status != 101:
             text = f"{head.status} {head.reason}".rstrip()
             info = {"status": head.status, "headers": head.headers}
-            self._finish(side, buf, pos, Unit(b"", Kind.CONTROL, "http interim", asked.number, summary=text, info=info))
+            # Without a number: it does not answer the request.
+            self._finish(side, buf, pos, Unit(b"", Kind.CONTROL, "http interim", summary=text, info=info))
             return pos
         if self._pending:
             self._pending.popleft()
@@ -216,7 +217,9 @@ class HttpDecoder(StreamDecoder):
         side = self._from_server
         head, self._reply = self._reply, None
         if head is None or side.spilled:
-            unit = Unit(b"", Kind.PART, number=self._answered.number, info={"body": bytes(self._reply_body.kept)})
+            status = head.status if head else 0
+            info = {"body": bytes(self._reply_body.kept)}
+            unit = Unit(b"", Kind.PART, "", self._answered.number, _truth(self._answered, status), info=info)
         else:
             unit = self._reply_unit(head)
         self._finish(side, buf, pos, unit)
@@ -234,10 +237,12 @@ class HttpDecoder(StreamDecoder):
         """The end of the connection ends a body that has no other end."""
         ends_here = self._reply is not None and self._reply_body.ends is Ends.CLOSE and self._from_server.spilled
         units = super().server_end()
-        if ends_here and not self._opaque:
+        head = self._reply
+        if ends_here and head is not None and not self._opaque:
             self._reply = None
             info = {"body": bytes(self._reply_body.kept)}
-            units.append(Unit(b"", Kind.PART, number=self._answered.number, info=info))
+            truth = _truth(self._answered, head.status)
+            units.append(Unit(b"", Kind.PART, "", self._answered.number, truth, info=info))
         return units
 
 

@@ -97,6 +97,8 @@ class RespDecoder(StreamDecoder):
         self._bulk_kind = 0
         self._pushed = False
         self._status = False
+        self._long_reply = 0, Change.NO
+        """Number and change of the reply whose head was given out."""
         self._subscribed = False
         self._channels = {False: 0, True: 0}
 
@@ -343,7 +345,8 @@ class RespDecoder(StreamDecoder):
         pushed, self._pushed = self._pushed, False
         status, self._status = self._status, False
         if side.spilled:
-            self._finish(side, buf, pos, Unit(b"", Kind.PART, number=0))
+            number, change = self._long_reply
+            self._finish(side, buf, pos, Unit(b"", Kind.PART, "", number, change))
         else:
             self._finish(side, buf, pos, self._answer(value, pushed, status))
         return pos
@@ -352,7 +355,9 @@ class RespDecoder(StreamDecoder):
         value: Any = bytes(self._from_server.capture or b"")
         if self._stack:
             value = self._stack[0].value()
-        return self._answer(value, self._pushed, False)
+        unit = self._answer(value, self._pushed, False)
+        self._long_reply = unit.number, unit.change
+        return unit
 
     def _answer(self, value: Any, pushed: bool, status: bool) -> Unit:
         """The unit of a reply, matched with the oldest command that has none."""

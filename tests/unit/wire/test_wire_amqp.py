@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pamqp import body, commands, frame, header
 from pamqp.commands import Basic, Confirm, Connection, Exchange, Queue, Tx
 from pamqp.commands import Channel as Chan
-from wire_feeding import cut_at, feed, replies, requests, same_however_cut
+from wire_feeding import FUZZ, cut_at, feed, replies, requests, same_however_cut
 
 from jobcheck.wire.amqp import AmqpDecoder
 from jobcheck.wire.amqp_frames import read_method
@@ -272,12 +272,14 @@ TURNS = st.lists(
 )
 
 
+@FUZZ
 @given(TURNS, st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
 def test_any_bytes_give_the_same_units_however_they_are_cut(turns, sizes, started):
     got = same_however_cut(connected if started else AmqpDecoder, turns, sizes)
     assert not any("decoder failed" in unit.note for units in got.values() for unit in units)
 
 
+@FUZZ
 @given(st.integers(0, 0xFFFFFFFF), st.sampled_from(sorted(commands.INDEX_MAPPING)), st.binary(max_size=80))
 def test_any_method_frame_is_read_or_refused(index, known, rest):
     for number in (index, known):

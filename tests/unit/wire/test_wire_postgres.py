@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_feeding import cut_at, feed, replies, requests, same_however_cut
+from wire_feeding import FUZZ, cut_at, feed, replies, requests, same_however_cut
 from wire_postgres import (
     AUTH_OK,
     BOUND,
@@ -406,6 +406,7 @@ TURNS = st.lists(
 )
 
 
+@FUZZ
 @given(TURNS, st.lists(st.integers(1, 40), min_size=1, max_size=5), st.booleans())
 def test_any_bytes_give_the_same_units_however_they_are_cut(turns, sizes, started):
     got = same_however_cut(connected if started else PostgresDecoder, turns, sizes)

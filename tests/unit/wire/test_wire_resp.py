@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_feeding import feed, replies, requests, same_however_cut
+from wire_feeding import FUZZ, feed, replies, requests, same_however_cut
 
 from jobcheck.wire.resp import RespDecoder
 from jobcheck.wire.resp_values import RespError
@@ -342,6 +342,7 @@ TURNS = st.lists(
 )
 
 
+@FUZZ
 @given(TURNS, st.lists(st.integers(1, 40), min_size=1, max_size=5))
 def test_any_bytes_give_the_same_units_however_they_are_cut(turns, sizes):
     got = same_however_cut(RespDecoder, turns, sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wire_feeding import FUZZ
 
 from jobcheck.wire.shapes import MAX_LABEL, MAX_SUMMARY, join_labels, normalise, one_line
 
@@ -53,6 +54,7 @@ def test_ids_go_before_the_cut():
     assert len(normalise(long)) == MAX_LABEL
 
 
+@FUZZ
 @given(st.text())
 def test_a_label_is_one_printable_line_of_bounded_length(text):
     for out in (normalise(text), one_line(text)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_feeding import feed, same_however_cut
+from wire_feeding import FUZZ, feed, same_however_cut
 
 from jobcheck.errors import UsageError
 from jobcheck.wire.marks import MarkDecoder
@@ -66,6 +66,7 @@ def test_an_unknown_protocol_is_a_usage_error():
         decoder_for("gopher")
 
 
+@FUZZ
 @given(
     st.sampled_from(sorted(DECODERS)),
     st.lists(st.tuples(st.sampled_from(["client", "server"]), st.binary(max_size=60)), max_size=12),
@@ -77,6 +78,7 @@ def test_no_bytes_make_any_decoder_raise_or_lose_a_byte(protocol, turns):
 LINES = st.sampled_from([b"mark a b\n", b"mark a\n", b"ok\n", b"mark", b" ", b"\n", b"no\n"])
 
 
+@FUZZ
 @given(
     st.lists(
         st.tuples(st.sampled_from(["client", "server"]), st.one_of(LINES, LINES, st.binary(max_size=5))), max_size=12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_feeding import cut_at, feed, replies, requests, same_however_cut
+from wire_feeding import FUZZ, cut_at, feed, replies, requests, same_however_cut
 
 from jobcheck.wire.smtp import SmtpDecoder
 from jobcheck.wire.unit import MAX_HELD, Change, Kind
@@ -158,6 +158,7 @@ TURNS = st.lists(
 )
 
 
+@FUZZ
 @given(TURNS, st.lists(st.integers(1, 40), min_size=1, max_size=5))
 def test_any_bytes_give_the_same_units_however_they_are_cut(turns, sizes):
     got = same_however_cut(SmtpDecoder, turns, sizes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from wire_feeding import FUZZ
 
 from jobcheck.wire.sql import MAX_PARSED, parse_sql, strip_comments
 from jobcheck.wire.sql_words import read_words
@@ -152,6 +153,7 @@ WORDS = [
 ]
 
 
+@FUZZ
 @given(st.one_of(st.text(), st.lists(st.sampled_from(WORDS)).map(" ".join)))
 def test_any_text_gives_statements(text):
     for statement in (*parse_sql(text), *read_words(text)):

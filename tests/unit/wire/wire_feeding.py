@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from hypothesis import HealthCheck, settings
+
 from jobcheck.wire.unit import Decoder, Kind, Unit
+
+FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Of every fuzz test: how fast the machine is makes no difference."""
 
 Turn = tuple[str, bytes]
 """`client` or `server`, and what it sends."""
