@@ -36,9 +36,9 @@ from .versions import Version, rig_at
 from .words import End, Said
 
 INSIDE = str(Path(__file__).parent / "inside" / "celery_tasks.py")
-QUIET_WITHIN = 1.0
+QUIET_WITHIN = 2.0
 """Seconds that follow-up jobs of a replay get to end, before the worker is replaced by a fresh one."""
-WRITTEN_WITHIN = 0.3
+WRITTEN_WITHIN = 2.0
 """Seconds in which a traceback is written after the line that announces it."""
 OWN_ROLES = frozenset({"delivery", "reserve", "ack", "poll", "noise"})
 """What the job system itself says on the broker; an `enqueue` is the job's own doing."""
@@ -95,6 +95,8 @@ class Floor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if "worker" in self.lane.slots:
+            await self.seat.kill()  # before its taps close, which it would complain about
         if self._agent is not None:
             await self._agent.close()
         if self._parked is not None:

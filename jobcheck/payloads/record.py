@@ -37,7 +37,9 @@ async def record(floor: Floor, function: str, *, within: float) -> Recording:
         if not made.sent:
             return Recording(function, problem=_nothing_sent(floor))
         sights, left = await floor.run_all(made.sent, within)
+        failed = [how for how in floor.seat.ends.values() if how.startswith("failed")]
     notes = [f"its jobs did not end: {left}"] if left else []
+    notes += [f"one of its jobs failed, and what would follow it was not sent: {how}" for how in failed]
     kept: dict[tuple[str, str], Payload] = {}
     for one in [*made.sent, *broker.sent(sights)]:
         payload = _payload(floor, function, one, made.ids, notes)

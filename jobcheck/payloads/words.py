@@ -15,7 +15,7 @@ _DROPPED = (
 )
 _ENDED = (
     r"Task (?P<task>\S+?)\[{job}\] "
-    r"(?:(?P<succeeded>succeeded) |(?:raised unexpected|raised expected|INTERNAL ERROR): (?P<failed>.*)"
+    r"(?:(?P<succeeded>succeeded) |(?P<how>raised unexpected|raised expected|INTERNAL ERROR): (?P<failed>.*)"
     r"|retry: (?P<retry>.*)|reject requeue=\w+: (?P<rejected>.*)|(?P<other>rejected|ignored|Reject\(.*))"
 )
 _RETRY = re.compile(r"^Retry (?:in \S+?|at .*?)(?:: (?P<error>[A-Za-z_][\w.]*\(.*))?$")
@@ -109,6 +109,7 @@ def _ended(found: re.Match[str], following: Sequence[str], complete: bool) -> Sa
         error, message = _from_repr((told["error"] if told else "") or found["retry"])
         return Said(End.RETRYING, error, message)
     # A log format of the user's may keep the traceback elsewhere; one that is still being written is waited for.
+    complete = complete or found["how"] == "raised expected"  # it is written without one
     traced = bool(following) and following[0].startswith("Traceback ")
     if found["rejected"] is not None:
         # The line has the message alone, and the first of its tracebacks ends with the error itself.

@@ -48,6 +48,13 @@ def test_a_traceback_that_is_still_written_is_waited_for() -> None:
     assert said.error == "KeyError"
 
 
+def test_an_expected_error_has_no_traceback() -> None:
+    """What a task names in `throws` is told in one line, so nothing is waited for."""
+    said = read([f"{INFO}Task shop.charge[mine] raised expected: KeyError('x')"], "mine", "shop.charge")
+    assert said is not None
+    assert said.text == "KeyError: 'x'"
+
+
 def test_the_last_of_several_tracebacks_counts() -> None:
     """What was raised while another error was handled is what the job ended with."""
     handled = [
