@@ -17,6 +17,7 @@ from jobcheck.errors import ServiceError, UsageError
 from jobcheck.faults.toxics import Latency, LimitData
 from jobcheck.network import toxiproxy_server
 from jobcheck.network.toxiproxy import ToxiproxyEngine
+from jobcheck.seeds import token
 from jobcheck.workers import platform
 from jobcheck.workers.guardian import Guardian
 from jobcheck.workers.supervisor import Supervisor, Worker
@@ -42,7 +43,7 @@ free_port = toxiproxy_server._free_port
 
 def supervised(folder: Path, body: Callable[[Supervisor], Awaitable[None]]) -> None:
     async def main() -> None:
-        supervisor = Supervisor("toxiproxy", folder)
+        supervisor = Supervisor(f"toxiproxy-{token()}", folder)
         try:
             await body(supervisor)
         finally:
@@ -98,7 +99,7 @@ def test_a_server_of_somebody_else_on_our_port_is_not_taken_for_ours(
         wanted = list(ports)
         monkeypatch.setattr(toxiproxy_server, "_free_port", lambda: wanted.pop(0))
         monkeypatch.setattr("jobcheck.network.toxiproxy_api.WITHIN", 0.2)
-        supervisor = Supervisor("second", tmp_path)
+        supervisor = Supervisor(f"second-{token()}", tmp_path)
         second = ToxiproxyEngine[Worker](supervisor)
         await second.start()
         assert url_of(second).endswith(f":{ports[-1]}")
@@ -175,8 +176,9 @@ def test_a_server_that_dies_during_the_run_is_named_with_how_it_ended(tmp_path: 
 
 def test_the_guardian_ends_the_server_of_a_run_that_did_not(tmp_path: Path) -> None:
     async def main() -> None:
-        guardian = Guardian.start("toxiproxy-left")
-        supervisor = Supervisor("toxiproxy-left", tmp_path, guardian)
+        run = f"left-{token()}"
+        guardian = Guardian.start(run)
+        supervisor = Supervisor(run, tmp_path, guardian)
         await ToxiproxyEngine[Worker](supervisor).start()
         pid = supervisor.workers[0].pid
         await asyncio.to_thread(guardian.close)

@@ -13,7 +13,7 @@ from jobcheck.clock import REAL
 from jobcheck.faults.toxics import Stream, Toxic
 from jobcheck.network.engine import ToxicEngine
 from jobcheck.network.toxiproxy import ToxiproxyEngine
-from jobcheck.seeds import Seeds
+from jobcheck.seeds import Seeds, token
 from jobcheck.tap.toxic_engine import EmbeddedToxics
 from jobcheck.workers.supervisor import Supervisor, Worker
 
@@ -89,7 +89,7 @@ class World:
     """An engine with one proxy in front of one server."""
 
     def __init__(self, kind: str, folder: Path) -> None:
-        self._supervisor = Supervisor("toxics", folder)
+        self._supervisor = Supervisor(f"toxics-{token()}", folder)
         self.engine: ToxicEngine = (
             EmbeddedToxics(Seeds(7)) if kind == "embedded" else ToxiproxyEngine[Worker](self._supervisor)
         )

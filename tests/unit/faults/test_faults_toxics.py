@@ -7,7 +7,7 @@ import dataclasses
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobcheck.errors import UsageError
@@ -138,6 +138,7 @@ def test_the_text_of_a_toxic_says_everything_about_it() -> None:
     assert Down().text == "down"
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["toxic", "latency", "rate", "stream", "upstream", "x"]), st.none() | st.text()))
 def test_any_mapping_is_a_toxic_or_a_usage_error(entry: dict[str, object]) -> None:
     with contextlib.suppress(UsageError):

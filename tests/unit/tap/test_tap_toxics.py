@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobcheck.errors import UsageError
@@ -333,6 +333,7 @@ STEPS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(LOSSLESS, max_size=4), STEPS, st.booleans(), st.integers(0, 5))
 def test_no_toxic_that_loses_nothing_changes_a_byte_however_it_comes_and_goes(
     toxics: list[Toxic], steps: list[object], late: bool, seed: int
@@ -365,6 +366,7 @@ def test_no_toxic_that_loses_nothing_changes_a_byte_however_it_comes_and_goes(
     assert not line.pipe.busy
 
 
+@settings(deadline=None)
 @given(st.integers(0, 3))
 def test_the_same_seed_gives_the_same_times_and_slices(seed: int) -> None:
     def once() -> list[tuple[float, bytes]]:
