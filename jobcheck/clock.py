@@ -18,6 +18,10 @@ class Clock(Protocol):
         """Seconds since the Unix epoch."""
         ...
 
+    def today(self) -> _dt.date:
+        """The date in UTC."""
+        ...
+
 
 class RealClock:
     """The machine's own clocks."""
@@ -27,6 +31,9 @@ class RealClock:
 
     def wall(self) -> float:
         return time.time()
+
+    def today(self) -> _dt.date:
+        return _dt.datetime.fromtimestamp(self.wall(), _dt.UTC).date()
 
 
 class ManualClock:
@@ -40,6 +47,9 @@ class ManualClock:
 
     def wall(self) -> float:
         return self._now
+
+    def today(self) -> _dt.date:
+        return _dt.datetime.fromtimestamp(self._now, _dt.UTC).date()
 
     def advance(self, seconds: float) -> None:
         self._now += seconds

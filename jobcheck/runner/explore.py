@@ -21,6 +21,7 @@ from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
 from ..services.spec import Provider
 from .queue import CANARY, QueueMode
+from .rig import ANY_ORDER
 from .trial import Mode
 
 VERIFY = 3
@@ -37,6 +38,8 @@ class Options:
     only: str = ""
     """A strike id: nothing else is struck (replay)."""
     max_points: int = 0
+    until: float = 0.0
+    """On the clock: no strike is begun after it; 0: no bound. At least one strike is tried."""
     verify: int = VERIFY
     replay: Callable[[str], str] = lambda finding: f"jobcheck replay {finding}"
 
@@ -88,8 +91,10 @@ class Exploration:
         self._check_contracts(self.clean)
         planned = self._planned()
         self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned)))
-        outcomes = []
+        outcomes: list[Outcome] = []
         for strike in planned:
+            if outcomes and self.options.until and self.clock.now() >= self.options.until:
+                break
             outcome = await self._strike(strike)
             outcomes.append(outcome)
             self.bus.emit(
@@ -116,21 +121,23 @@ class Exploration:
         for trial in (first, second):
             if problem := _spoilt(trial):
                 return problem
-        if difference := pointing.difference(self._recorded(first), self._recorded(second)):
-            return difference
+        any_order = self.mode.lane.rig.order == ANY_ORDER
+        if found := pointing.difference(self._recorded(first), self._recorded(second), any_order=any_order):
+            return found
         return "" if self._recorded(first).points else "the clean run changed nothing that a tap can see"
 
     def _points(self, first: TrialRecord, second: TrialRecord) -> tuple[Point, ...]:
         """Where the stack could be taken in one of the two recordings only, that one's line is used."""
         codes = {point.id: point.code for point in self._recorded(second).points}
         merged = pointing.merged(self._recorded(first), self._recorded(second))
+        any_order = self.mode.lane.rig.order == ANY_ORDER
         early = isinstance(self.mode, QueueMode) and self.mode.settings.guarantee == "at-most-once"
         return tuple(
             replace(
                 point,
                 code=point.code or codes.get(point.id, ""),
                 # An early ack is sent by another process than the job's own messages, which go on meanwhile.
-                ordered=point.ordered and not (early and point.role == "ack"),
+                ordered=point.ordered and not any_order and not (early and point.role == "ack"),
             )
             for point in merged
         )

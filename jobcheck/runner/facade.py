@@ -6,7 +6,7 @@ import asyncio
 import platform
 import signal
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,8 +16,10 @@ from ..aio import Tasks
 from ..checks.contracts import Contract
 from ..clock import REAL, iso
 from ..errors import Aborted, JobcheckError, WorkerError
-from ..events import Bus, ServiceStarted
+from ..events import Bus, ServiceStarted, Warned
+from ..explore.causes import TRANSPORT
 from ..history.report import FindingReport, Report, SubjectReport
+from ..store import accepted
 from ..store.failures import Failure, Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
@@ -68,6 +70,8 @@ class Request:
     lanes: int = 2
     boot: str = ZYGOTE
     max_points: int = 0
+    budget: float = 0.0
+    """Seconds after which no further strike is begun; 0: no bound."""
     verify: int = VERIFY
     finish: Callable[[Report], Report] = field(default=lambda report: report)
     """Last word on the report before it is stored: the demo compares with what is planted."""
@@ -114,7 +118,7 @@ async def explore(request: Request, bus: Bus) -> Result:
             redacted=redacted,
             run=folder.name,
         )
-        report = request.finish(report)
+        report = request.finish(_with_accepted(request, report, bus))
         journal.write("end", verdict=report.verdict)
     return Result(report, folder)
 
@@ -149,6 +153,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         first=frozenset(remembered),
         only=job.only,
         max_points=request.max_points,
+        until=lane.stage.began + request.budget if request.budget else 0.0,
         verify=request.verify,
     )
     exploration = Exploration(mode, options, bus, REAL, journal.trial)
@@ -200,6 +205,27 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
         code=finding.code,
         found=iso(REAL.wall()),
     )
+
+
+def _with_accepted(request: Request, report: Report, bus: Bus) -> Report:
+    """Marks the known findings; what expired or vanished is told."""
+    if request.project is None:
+        return report
+    found = [finding.id for subject in report.subjects for finding in subject.findings]
+    review = accepted.review(accepted.load(request.project), found, REAL.today())
+    for line in review.lines:
+        bus.emit(Warned(line))
+    if not review.holding:
+        return report
+    subjects = tuple(_accepting(subject, review.holding) for subject in report.subjects)
+    return replace(report, subjects=subjects, verdict=verdict_of(subjects))
+
+
+def _accepting(subject: SubjectReport, holding: Mapping[str, str]) -> SubjectReport:
+    findings = tuple(replace(item, accepted=holding.get(item.id, "")) for item in subject.findings)
+    open_ones = [item for item in findings if not item.accepted and item.layer != TRANSPORT]
+    verdict = "ok" if subject.verdict == "broken" and not open_ones else subject.verdict
+    return replace(subject, findings=findings, verdict=verdict)
 
 
 def verdict_of(subjects: Sequence[SubjectReport]) -> str:

@@ -131,6 +131,7 @@ class Lane:
             kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
             reader = dialect if upstream == self.rig.system.broker else None
             await slot.tap(upstream, (address.host, address.port), partial(decoder_for, PROTOCOL_OF[kind]), reader)
+        slot.ignores = self.rig.ignores if self.rig.ignore else None
         self.slots[name] = slot
         return slot
 

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from ..errors import UsageError
 from ..services.spec import Address, UpstreamSpec
 from ..systems.contract import System
 
+ANY_ORDER = "any"
 Function = str | Callable[..., Any]
 
 
@@ -49,6 +51,10 @@ class Rig:
     effects: Mapping[str, Rows | Files] = field(default_factory=dict)
     root: str = ""
     settle: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    """Shapes that are no points, with `*`: `redis SET cache:*`, `db SELECT nextval*`. For caches and the like."""
+    order: str = ""
+    """`any`: the same messages may come in any order (fan-outs); both sides of each point are struck."""
     file: str = ""
     """The rig's own file; set when it is loaded."""
     name: str = ""
@@ -60,6 +66,8 @@ class Rig:
                 f"it has {', '.join(self.upstreams) or 'none'}",
                 hint='upstreams={"broker": jobcheck.redis(), ...}',
             )
+        if self.order not in ("", ANY_ORDER):
+            raise UsageError(f"expected order={ANY_ORDER!r} or none, got {self.order!r}")
         self.system = self.system.on(self.upstreams[self.system.broker].kind)
         known = {name: Address("x", "h", 1) for name in self.upstreams}
         for variable, template in self.env.items():
@@ -79,6 +87,11 @@ class Rig:
             if package and ((candidate / package).is_dir() or (candidate / f"{package}.py").is_file()):
                 return candidate.resolve()
         return here.resolve()
+
+    def ignores(self, upstream: str, shape: str) -> bool:
+        """Whether the user wants no point of this shape."""
+        bare = f"{upstream} {shape.split(' ', 1)[-1]}"
+        return any(fnmatchcase(shape, pattern) or fnmatchcase(bare, pattern) for pattern in self.ignore)
 
     def reference(self, function: Function) -> str:
         """`module:qualname` or `/path/file.py:qualname` of a function that is run in a child, never here."""

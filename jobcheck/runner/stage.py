@@ -36,6 +36,7 @@ class Stage:
         self.seeds = seeds.Seeds(seed)
         self.bus = bus
         self.clock = clock
+        self.began = clock.now()
         self.logs = logs
         self.host = platform.loopback(int(self.run_id, 16))
         """Where the taps of this run listen."""

@@ -129,7 +129,9 @@ class Listener:
             sight.request = request
             request.reply = sight
             sight.role = request.role
-        if self._reader is not None:
+        if self.slot.ignores is not None and way == OUT and self.slot.ignores(self.upstream, unit.shape):
+            sight.role = "noise"
+        elif self._reader is not None:
             request_unit = sight.request.unit if sight.request is not None else None
             meaning = self._reader.read(unit, request_unit, sight.role)
             sight.role, sight.job = meaning.role, meaning.job
@@ -161,6 +163,8 @@ class Slot:
         self.tasks = Tasks()
         self.listeners: dict[str, Listener] = {}
         self.gate: Gate | None = None
+        self.ignores: Callable[[str, str], bool] | None = None
+        """Upstream and shape of what the user wants no points of: it is noise."""
         self.job = ""
         """The job that was delivered last."""
         self.deliveries = 0

@@ -168,9 +168,8 @@ def test_an_upstream_that_refuses_is_named() -> None:
         server.close()
         port = await slot.tap("db", gone, lambda: decoder_for("opaque"))
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        with pytest.raises(ConnectionError):
-            assert await reader.read() == b""
-            raise ConnectionResetError
+        answer = await asyncio.gather(reader.read(), return_exceptions=True)
+        assert answer[0] == b"" or isinstance(answer[0], ConnectionError)
         assert f"db at 127.0.0.1:{gone[1]}" in slot.listeners["db"].refused
         writer.close()
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
