@@ -85,10 +85,9 @@ def concerns_of(payloads: Iterable[Payload]) -> list[tuple[Payload, Concern]]:
     """Rule 2 for all of them: each warning once for a task, with the first payload that shows it."""
     found: dict[tuple[str, str, str], tuple[Payload, Concern]] = {}
     for payload in payloads:
-        for concern in concerns(payload.args, payload.kwargs, payload.content_type, payload.size):
-            found.setdefault((payload.task, concern.kind, concern.where), (payload, concern))
-        for where in payload.redacted:
-            concern = Concern("secret", where, "a secret, taken out of the recorded file")
+        told = [Concern("secret", where, "a secret, taken out of the recorded file") for where in payload.redacted]
+        told += concerns(payload.args, payload.kwargs, payload.content_type, payload.size)
+        for concern in told:
             found.setdefault((payload.task, concern.kind, concern.where), (payload, concern))
     return list(found.values())
 

@@ -121,8 +121,8 @@ def difference(
     parameters that the function has gained or lost without any payload saying so."""
     if "opaque" in old or "opaque" in new:
         return () if old == new else (f"{_kind(old)} -> {_kind(new)}",)
-    before = {one.name: one.shape for one in arguments(old, old_parameters)}
-    after = {one.name: one.shape for one in arguments(new, new_parameters or old_parameters)}
+    before = _leaves(old, old_parameters)
+    after = _leaves(new, new_parameters or old_parameters)
     gone = [name for name in before if name not in after]
     come = [name for name in after if name not in before]
     lines = []
@@ -135,8 +135,28 @@ def difference(
         f"{name}: {before[name]} -> {after[name]}" for name in before if name in after and before[name] != after[name]
     ]
     if old_parameters and new_parameters:
-        lines += _unsent(old_parameters, new_parameters, {*before, *after})
+        sent = {one.name for one in (*arguments(old, old_parameters), *arguments(new, new_parameters))}
+        lines += _unsent(old_parameters, new_parameters, sent)
     return tuple(lines)
+
+
+def _leaves(shape: Mapping[str, Any], parameters: Sequence[Parameter]) -> dict[str, str]:
+    """The values of a payload by their path, each with its shape in words: `order.lines[].price`."""
+    found: dict[str, str] = {}
+
+    def walk(name: str, item: Shape) -> None:
+        if isinstance(item, str) or not ("each" in item or item.get("fields")):
+            found[name] = in_words(item)
+        elif "each" in item:
+            walk(f"{name}[]", item["each"])
+        else:
+            for field, inner in item["fields"].items():
+                walk(f"{name}.{field}", inner)
+
+    shapes = [*shape.get("args", ()), *shape.get("kwargs", {}).values()]
+    for argument, item in zip(arguments(shape, parameters), shapes, strict=True):
+        walk(argument.name, item)
+    return found
 
 
 def _kind(shape: Mapping[str, Any]) -> str:

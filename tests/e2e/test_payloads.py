@@ -188,8 +188,7 @@ def test_payloads_of_a_git_revision_meet_the_working_tree(tmp_path: Path) -> Non
         "stubborn": (("broken", "does not fit the function"), ("broken", "does not fit the function")),
     }
     assert by_task["pack"]["old_payload_new_worker"]["line"].startswith("mini.py:")
-    assert by_task["pack"]["differences"] == ["parcel: {colour: string, order: integer, weight: integer} -> {color: "
-                                              "string, order: integer, weight: integer}"]  # fmt: skip
+    assert by_task["pack"]["differences"] == ["parcel.colour renamed to parcel.color"]
     assert by_task["ship"]["differences"] == ["speed added: integer (required)"]
     assert by_task["mail"]["differences"] == ["copy accepted now (optional), not sent"]
     assert by_task["follow"]["renamed"] == "mini.track"

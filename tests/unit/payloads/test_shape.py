@@ -68,6 +68,15 @@ def shape(*args: object, **kwargs: object) -> dict[str, object]:
             ("notify accepted now (optional), not sent",),
         ),
         (shape(1), shape(1), [INVOICE, Parameter("x", False)], [INVOICE], ("x no longer accepted",)),
+        (
+            shape({"colour": 1, "n": [{"a": 1}]}),
+            shape({"color": 1, "n": [{"a": 1}]}),
+            [INVOICE],
+            [INVOICE],
+            ("invoice_id.colour renamed to invoice_id.color",),
+        ),
+        (shape(a=[{"b": 1}]), shape(a=[{"b": "x"}]), [], [], ("a[].b: integer -> string",)),
+        (shape(a={}), shape(a={"b": 1}), [], [], ("a removed", "a.b added: integer")),
         (shape(1), {"opaque": "application/x-msgpack"}, [], [], ("JSON -> application/x-msgpack",)),
     ],
 )
