@@ -58,7 +58,10 @@ class ToxicEngine(Protocol):
         ...
 
     async def enable(self, proxy: str) -> None:
-        """Accepts connections again, at the same address. More calls do nothing."""
+        """Takes back `disable`: connections are accepted again, at the same address, unless a `Down` acts too.
+
+        More calls do nothing.
+        """
         ...
 
     async def reset(self) -> None:

@@ -27,7 +27,7 @@ class _Proxy:
     toxics: dict[str, str] = field(default_factory=dict)
     """Our name -> the server's name."""
     down: set[str] = field(default_factory=set)
-    """Names of those who disabled it; empty: it is enabled."""
+    """Why it is down: names of toxics, and the empty one for `disable`; none: it is enabled."""
     enabled: bool = True
     """What the server was told."""
 
@@ -113,9 +113,9 @@ class ToxiproxyEngine(Generic[P]):
         await self._settle(found)
 
     async def enable(self, proxy: str) -> None:
-        """Accepts connections again, whoever disabled it. More calls do nothing."""
+        """Takes back `disable`; a `Down` that acts goes on. More calls do nothing."""
         found = self._found(proxy)
-        found.down.clear()
+        found.down.discard("")
         await self._settle(found)
 
     async def reset(self) -> None:

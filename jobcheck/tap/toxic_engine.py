@@ -24,7 +24,7 @@ class _State:
 
     toxics: dict[str, Toxic] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
-    """Names of those who disabled it; empty: it is enabled."""
+    """Why it is down: names of toxics, and the empty one for `disable`; none: it is enabled."""
 
 
 class EmbeddedToxics:
@@ -116,8 +116,8 @@ class EmbeddedToxics:
         await self._settle_all(proxy)
 
     async def enable(self, proxy: str) -> None:
-        """Accepts connections again, whoever disabled it. More calls do nothing."""
-        self._state(proxy).down.clear()
+        """Takes back `disable`; a `Down` that acts goes on. More calls do nothing."""
+        self._state(proxy).down.discard("")
         await self._settle_all(proxy)
 
     async def reset(self) -> None:
@@ -126,8 +126,9 @@ class EmbeddedToxics:
         for proxy, state in list(self._states.items()):
             for name in list(state.toxics):
                 await self.remove(proxy, name)
+            state.down.clear()
             try:
-                await self.enable(proxy)
+                await self._settle_all(proxy)
             except ServiceError as error:
                 failed.append(error)
         if failed:

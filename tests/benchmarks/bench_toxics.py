@@ -19,7 +19,7 @@ from pathlib import Path
 from jobcheck.faults.toxics import Bandwidth, Latency, Slicer, Stream, Toxic
 from jobcheck.network.engine import ToxicEngine
 from jobcheck.network.toxiproxy import ToxiproxyEngine
-from jobcheck.seeds import Seeds
+from jobcheck.seeds import Seeds, token
 from jobcheck.tap.toxic_engine import EmbeddedToxics
 from jobcheck.workers.supervisor import Supervisor, Worker
 
@@ -61,36 +61,41 @@ def show(name: str, results: Sequence[tuple[float, float]], direct: tuple[float,
     )
 
 
+async def compare(server_port: int, engines: Sequence[ToxicEngine], rounds: int, megabytes: int) -> None:
+    ports = []
+    for engine in engines:
+        await engine.start()
+        ports.append((await engine.proxy("bench", "127.0.0.1", server_port))[1])
+    direct = await measure(server_port, rounds, megabytes)
+    say(f"embedded: {engines[0].describe}; real: {engines[1].describe}")
+    say(f"direct: {direct[1]:.0f} MB/s, {direct[0]:.0f} us a round trip")
+    say(f"{'':20} | {'upload MB/s':^26} | {'added to a round trip, us':^26}")
+    say(f"{'':20} | {'embedded':>8} {'real':>8} {'ratio':>8} | {'embedded':>8} {'real':>8} {'ratio':>8}")
+    for name, toxic in TOXICS:
+        results = []
+        for engine, port in zip(engines, ports, strict=True):
+            if toxic is not None:
+                await engine.add("bench", toxic)
+            slow = isinstance(toxic, Latency) and toxic.latency > 0
+            results.append(await measure(port, rounds // 20 if slow else rounds, megabytes))
+            await engine.reset()
+        show(name, results, direct)
+
+
 async def main(rounds: int, megabytes: int) -> None:
     server = await child("serve")
     assert server.stdout is not None
-    port = int(await server.stdout.readline())
     with tempfile.TemporaryDirectory() as folder:
-        supervisor = Supervisor("bench", Path(folder))
+        supervisor = Supervisor(f"bench-{token()}", Path(folder))
         engines: list[ToxicEngine] = [EmbeddedToxics(Seeds(1)), ToxiproxyEngine[Worker](supervisor)]
-        ports = []
-        for engine in engines:
-            await engine.start()
-            ports.append((await engine.proxy("bench", "127.0.0.1", port))[1])
-        direct = await measure(port, rounds, megabytes)
-        say(f"embedded: {engines[0].describe}; real: {engines[1].describe}")
-        say(f"direct: {direct[1]:.0f} MB/s, {direct[0]:.0f} us a round trip")
-        say(f"{'':20} | {'upload MB/s':^26} | {'added to a round trip, us':^26}")
-        say(f"{'':20} | {'embedded':>8} {'real':>8} {'ratio':>8} | {'embedded':>8} {'real':>8} {'ratio':>8}")
-        for name, toxic in TOXICS:
-            results = []
-            for engine, at in zip(engines, ports, strict=True):
-                if toxic is not None:
-                    await engine.add("bench", toxic)
-                few = isinstance(toxic, Latency) and toxic.latency > 0
-                results.append(await measure(at, rounds // 20 if few else rounds, megabytes))
-                await engine.reset()
-            show(name, results, direct)
-        for engine in engines:
-            await engine.close()
-        await supervisor.close()
-    server.kill()
-    await server.wait()
+        try:
+            await compare(int(await server.stdout.readline()), engines, rounds, megabytes)
+        finally:
+            for engine in engines:
+                await engine.close()
+            await supervisor.close()
+            server.kill()
+            await server.wait()
 
 
 if __name__ == "__main__":

@@ -289,6 +289,9 @@ def test_down_is_added_and_removed_like_any_other_toxic(run: Play) -> None:
         assert await world.refused()
         with pytest.raises(UsageError, match="'down' already"):
             await world.add(Down())
+        await world.engine.disable(PROXY)
+        await world.engine.enable(PROXY)
+        assert await world.refused(), "the toxic acts still"
         await world.remove("down")
         await world.alive()
 
