@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,24 @@ class Settings:
     """One of FAIL_ON."""
     max_points: int = 0
     """Strikes at most; 0: all of them."""
+    budget: str = ""
+    """`60s`, `5m`: no further strike is begun after it, and the coverage says so; empty: no bound."""
+    profile: str = ""
+    """`quick`, `ci`, `nightly`, or a table `[tool.jobcheck.profiles.NAME]` of the project's own."""
     boot: str = "zygote"
     lanes: int = 2
     assume: str = ""
     """`at-least-once`: the workers run with safe settings, whatever the app's are."""
 
 
+PROFILES: dict[str, dict[str, Any]] = {
+    "quick": {"budget": "20s", "max_points": 12},
+    "ci": {"budget": "5m"},
+    "nightly": {"boot": "cold", "fail_on": "settings"},
+}
+"""What a profile stands for; a project may say otherwise. `nightly` boots every worker as production does."""
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
 KEYS = tuple(field.name for field in dataclasses.fields(Settings))
 _CHOICES = {"fail_on": FAIL_ON, "boot": BOOTS, "assume": ASSUME}
 _LEAST = {"seed": 0, "max_points": 0, "lanes": 1}
@@ -75,15 +88,51 @@ def read_settings(project: Path) -> Settings:
         return Settings()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}") from None
+    table = _table(file, text)
+    profiles = table.pop("profiles", {})
+    where = f"[tool.jobcheck] in {file}"
+    settings = merged(Settings(), table, where=where)
+    if settings.profile:
+        settings = merged(settings, _profile(profiles, settings.profile, where), where=where)
+    return settings
+
+
+def with_profile(project: Path, settings: Settings, name: str) -> Settings:
+    """The settings with those of a profile over them. Raises UsageError for one that is not there."""
+    file = project / PYPROJECT
+    text = file.read_text("utf-8") if file.is_file() else ""
+    where = f"[tool.jobcheck.profiles] in {file}"
+    return merged(
+        settings, {**_profile(_table(file, text).get("profiles", {}), name, where), "profile": name}, where=where
+    )
+
+
+def _table(file: Path, text: str) -> dict[str, Any]:
     if "tool.jobcheck" not in text and "[tool]" not in text:
-        return Settings()  # most projects: no parser is loaded
+        return {}  # most projects: no parser is loaded
     import tomllib
 
     try:
-        table = tomllib.loads(text).get("tool", {}).get("jobcheck", {})
+        return dict(tomllib.loads(text).get("tool", {}).get("jobcheck", {}))
     except ValueError as error:
         raise UsageError(f"{file} is no TOML: {error}") from None
-    return merged(Settings(), table, where=f"[tool.jobcheck] in {file}")
+
+
+def _profile(own: Mapping[str, Any], name: str, where: str) -> dict[str, Any]:
+    known = {**PROFILES, **own}
+    if name not in known:
+        raise UsageError(f"{where}: no profile {name!r}; there are {', '.join(known)}", hint=nearest(name, known))
+    return dict(known[name])
+
+
+def seconds(text: str) -> float:
+    """Seconds of `60s`, `5m`, `1.5h`; 0 for an empty text. Raises ValueError."""
+    if not text:
+        return 0.0
+    found = _BUDGET.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    return float(found[1]) * _UNITS[found[2]]
 
 
 def merged(settings: Settings, values: Mapping[str, Any], *, where: str) -> Settings:
@@ -117,6 +166,11 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return value
     if not isinstance(value, str):
         raise UsageError(f"{where}: expected a text, got {value!r}")
+    if key == "budget":
+        try:
+            seconds(value)
+        except ValueError:
+            raise UsageError(f"{where}: expected a time such as 60s or 5m, got {value!r}") from None
     choices = _CHOICES.get(key)
     if choices is not None and value not in choices and not (key == "assume" and not value):
         words = f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]

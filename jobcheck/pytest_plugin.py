@@ -26,6 +26,8 @@ OPTIONS = {
     "seed": ("N", "seed of all randomness (default: 0)"),
     "fail_on": ("handler|settings|all|none", "whose findings fail a test (default: settings, handler included)"),
     "max_points": ("N", "strikes of one exploration at most; 0 is all of them, the default"),
+    "budget": ("TIME", "begin no further strike after it, such as 60s or 5m"),
+    "profile": ("NAME", "quick, ci, nightly, or one of the project's own"),
     "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
     "lanes": ("N", "jobs that are explored side by side"),
     "assume": ("at-least-once", "run the workers with safe settings, whatever the app's are"),

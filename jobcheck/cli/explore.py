@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..config import ASSUME, BOOTS, rig_from
+from ..config import ASSUME, BOOTS, rig_from, seconds
 from ..errors import UsageError
 from .options import Project, fail_on_option, reports_option, seed_option
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 @click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
 @click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
+@click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
+@click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
 @seed_option
 @fail_on_option
 @reports_option
@@ -80,6 +82,7 @@ def command(
         boot=settings.boot,
         lanes=settings.lanes,
         max_points=settings.max_points,
+        budget=seconds(settings.budget),
     )
     request.name = "-".join(job.subject for job in request.jobs)
     try:

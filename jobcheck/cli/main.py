@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "Find the planted bugs of the sample shop, and none where there is none.",
     "explore": "Strike one job at every point where breaking can matter, and count its effects.",
     "replay": "Run one finding again: FIXED, FAILED or ERROR.",
+    "accept": "Accept a known finding, with a reason and an end: still shown, not failing.",
     "judge": "Judge a stored run again, without running anything.",
     "payloads": "Record payloads from the wire; try those of one version on workers of another.",
     "report": "Show, print or open the report of a run.",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ..config import FAIL_ON, Settings, merged, project_of, read_settings
+from ..config import FAIL_ON, Settings, merged, project_of, read_settings, with_profile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,7 +38,10 @@ class Project:
         """`options` that are None were not given. Raises UsageError when pyproject.toml is wrong."""
         self.folder = project_of(Path.cwd())
         given = {key: value for key, value in options.items() if value is not None}
-        self.settings: Settings = merged(read_settings(self.folder), given, where="the command line")
+        settings = read_settings(self.folder)
+        if isinstance(profile := given.get("profile"), str):
+            settings = with_profile(self.folder, settings, profile)
+        self.settings: Settings = merged(settings, given, where="the command line")
 
     def reports(self, given: Path | None) -> Path:
         """The folder of the run folders: as given, from here; else the project's own."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ..checks.contracts import Contract
+from ..config import seconds
 from ..errors import Aborted, JobcheckError, UsageError
 from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
@@ -82,6 +83,7 @@ class Explorer:
             boot=plan.settings.boot,
             lanes=plan.settings.lanes,
             max_points=plan.settings.max_points,
+            budget=seconds(plan.settings.budget),
         )
 
     def _fail(self, subject: SubjectReport, finding: FindingReport, seed: int) -> None:

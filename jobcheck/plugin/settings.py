@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ..config import KEYS, Settings, dashed, merged, project_of, read_settings, rig_from
+from ..config import KEYS, Settings, dashed, merged, project_of, read_settings, rig_from, with_profile
 from ..errors import UsageError
 
 
@@ -44,7 +44,10 @@ def session_plan(config: pytest.Config) -> Plan:
     plan = Plan(project, read_settings(project))
     ini = {key: value for key in KEYS if (value := config.getini(f"jobcheck_{key}"))}
     line = {key: value for key in KEYS if (value := config.getoption(f"jobcheck_{key}")) is not None}
+    profile = line.get("profile") or ini.get("profile")
     try:
+        if isinstance(profile, str):
+            plan = Plan(project, with_profile(project, plan.settings, profile))
         plan = plan.over(ini, config.rootpath, "jobcheck_")
         return plan.over(line, config.invocation_params.dir, "--jobcheck-")
     except UsageError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobcheck.config import Settings, merged, project_of, read_settings, rig_from
+from jobcheck.config import Settings, merged, project_of, read_settings, rig_from, seconds, with_profile
 from jobcheck.errors import UsageError
 
 
@@ -72,3 +72,27 @@ def test_a_rig_is_named_as_it_is_found_again_from_the_project(tmp_path):
     assert rig_from("rig.py:shop", tmp_path / "tests", tmp_path) == "tests/rig.py:shop"
     assert rig_from("../rig.py:shop", tmp_path / "tests", tmp_path / "tests") == f"{tmp_path}/rig.py:shop"
     assert rig_from("shop.rig:shop", tmp_path / "tests", tmp_path) == "shop.rig:shop"
+
+
+def test_a_profile_stands_for_its_values_and_a_project_may_say_otherwise(tmp_path):
+    text = '[tool.jobcheck]\nprofile = "ci"\n[tool.jobcheck.profiles.ci]\nbudget = "90s"\nlanes = 3\n'
+    assert read_settings(project(tmp_path, text)) == Settings(profile="ci", budget="90s", lanes=3)
+    assert with_profile(tmp_path, Settings(lanes=1), "quick") == Settings(
+        profile="quick", lanes=1, budget="20s", max_points=12
+    )
+
+
+def test_an_unknown_profile_names_those_that_are_there(tmp_path):
+    with pytest.raises(UsageError, match="no profile 'nightli'; there are quick, ci, nightly") as caught:
+        with_profile(tmp_path, Settings(), "nightli")
+    assert caught.value.hint == "did you mean nightly?"
+
+
+@pytest.mark.parametrize(("text", "expected"), [("60s", 60), ("1.5m", 90), ("2h", 7200), ("", 0)])
+def test_a_budget_is_a_time(text, expected):
+    assert seconds(text) == expected
+
+
+def test_a_budget_that_is_no_time_is_named():
+    with pytest.raises(UsageError, match="budget: expected a time such as 60s or 5m, got 'fast'"):
+        merged(Settings(), {"budget": "fast"}, where="here")
