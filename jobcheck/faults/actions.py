@@ -231,4 +231,14 @@ class WorkloadEnded:
     """The last case was put in."""
 
 
-Happening = CaseEnqueued | JobDelivered | JobEnded | WorkerGone | WorkloadEnded
+@dataclass(frozen=True, slots=True)
+class PointReached:
+    """A kill that was armed has struck."""
+
+
+@dataclass(frozen=True, slots=True)
+class WentQuiet:
+    """Nothing is going on any more: whatever still waits for an event waits in vain."""
+
+
+Happening = CaseEnqueued | JobDelivered | JobEnded | WorkerGone | WorkloadEnded | PointReached | WentQuiet

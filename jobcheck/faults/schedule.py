@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 
 from .actions import (
     Action,
+    ArmKill,
     CaseEnqueued,
     DuplicateDelivery,
     Happening,
     Heal,
     JobDelivered,
     JobEnded,
+    PointReached,
     RestartWorker,
+    WentQuiet,
     WorkerGone,
     WorkloadEnded,
 )
@@ -62,6 +65,8 @@ class Schedule:
         self._jobs: set[str] = set()
         self._cases = 0
         self._ended = False
+        self._armed = 0
+        self._quiet = False
         self._copying = [_Copying(rule, rule.chosen(), rule.duplicate.trigger.during) for rule in plan.copies]
         for step in plan.steps[:-1]:
             if step.after is None:
@@ -78,6 +83,7 @@ class Schedule:
         out = []
         while self._due and self._due[0][0] <= now:
             out.append(heapq.heappop(self._due)[2])
+        self._armed += sum(isinstance(action, ArmKill) for action in out)
         if not out and not self._due and self._may_heal():
             self.healed = True
             out.append(Heal())
@@ -91,6 +97,10 @@ class Schedule:
             self._release(now)
         elif isinstance(event, WorkloadEnded):
             self._ended = True
+        elif isinstance(event, WentQuiet):
+            self._quiet = True
+        elif isinstance(event, PointReached):
+            self._armed -= 1
         elif isinstance(event, WorkerGone):
             if event.restart is not None:
                 self._at(now + event.restart, RestartWorker(event.worker))
@@ -100,10 +110,22 @@ class Schedule:
             self._over(event.job, now)
         return out
 
+    def abandon(self) -> None:
+        """Nothing more is to be done: the run was stopped."""
+        self.healed = True
+        self._due.clear()
+        self._waiting.clear()
+        self._copying.clear()
+
     @property
     def unreached(self) -> list[Step]:
         """Steps whose event has not happened."""
         return list(self._waiting)
+
+    @property
+    def waits(self) -> bool:
+        """All that is left is to come with events."""
+        return self._ended and not self.healed and not self._due and not self._may_heal()
 
     @property
     def idle(self) -> bool:
@@ -116,8 +138,9 @@ class Schedule:
         heapq.heappush(self._due, (moment, next(self._order), action))
 
     def _may_heal(self) -> bool:
-        """The workload is over, and what waits for an event waits in vain."""
-        return self._ended and not self.healed
+        """The workload is over, and nothing waits for an event that may still come."""
+        waits = bool(self._waiting or self._armed) and not self._quiet
+        return self._ended and not self.healed and not waits
 
     def _release(self, now: float) -> None:
         """Steps whose event is there get their time; after the healing nothing breaks any more."""

@@ -16,6 +16,7 @@ from ..faults.actions import (
     DeployWorker,
     DuplicateDelivery,
     KillWorker,
+    PointReached,
     RestartWorker,
     StopWorker,
     WorkerGone,
@@ -33,7 +34,7 @@ from .scenario_network import Weather
 from .scenario_posts import Fallen, Post
 from .scenario_work import Work
 
-COPY_WITHIN = 2.0
+COPY_WITHIN = 1.0
 """Seconds in which another worker must take the copy of a job that is held."""
 CRASHES = 5
 """A worker that ends by itself more often than this is not started again."""
@@ -200,6 +201,7 @@ class Actor:
         found = next((pair for pair in self._arms if pair[0] is arm), None)
         if found is not None:
             self._arms.remove(found)
+            self.world.book.happened(PointReached())
             self._task(found[1], self._kill(worker, arm.scope, arm.restart, found[1], hit))
 
     async def _start(self, worker: str) -> None:
@@ -232,10 +234,13 @@ class Actor:
     def _copy(self, action: DuplicateDelivery) -> None:
         job = self.world.book.jobs[action.job]
         holder = self.world.posts.get(job.last.worker) if job.last is not None else None
-        held = action.mode == "while running" and holder is not None and not holder.gate.detained
-        if held and holder is not None:
-            holder.gate.detained = action.job
-        self._task(action, self._copied(action, holder if held else None))
+        others = [post for post in self.world.posts.values() if post is not holder]
+        # One is held at a time, and only while somebody else is there to take the copy.
+        free = any(post.alive for post in others) and not any(post.gate.detained for post in self.world.posts.values())
+        held = holder if action.mode == "while running" and free else None
+        if held is not None:
+            held.gate.detained = action.job
+        self._task(action, self._copied(action, held))
 
     async def _copied(self, action: DuplicateDelivery, holder: Post | None) -> None:
         world = self.world

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..checks.clean import Clean, uncontracted
@@ -55,7 +55,7 @@ class Judged:
 def judge_scenario(seen: Seen) -> Judged:
     """`broken` beats `unknown` beats `ok`. Losses at the transport break `none_lost` and `counts`, and no contract."""
     outcomes = [CaseOutcome(case.record, case.acknowledged, seen.book.filed(case.record.id)) for case in seen.cases]
-    found = tally(outcomes, seen.effects, seen.scenario.contracts, seen.clean)
+    found, unfinished = _told_apart(tally(outcomes, seen.effects, seen.scenario.contracts, seen.clean), seen)
     layers = {result.case.id: _layer(result, seen) for result in found.bad}
     faults = [_fault(number, fault, seen) for number, fault in enumerate(seen.scenario.faults)]
     expectations = [_expectation(item, found, layers, seen) for item in seen.scenario.expect]
@@ -74,7 +74,8 @@ def judge_scenario(seen: Seen) -> Judged:
     losses = {layer: sum(value == layer for value in layers.values()) for layer in (HANDLER, SETTINGS, TRANSPORT)}
     report = {
         "counts": asdict(found.counts),
-        "counts_text": found.counts.text,
+        "counts_text": found.counts.text + (f", {unfinished} unfinished" if unfinished else ""),
+        "unfinished": unfinished,
         "expectations": expectations,
         "faults": faults,
         "losses": losses,
@@ -87,6 +88,15 @@ def judge_scenario(seen: Seen) -> Judged:
         "problem": "; ".join(problems),
     }
     return Judged(verdict, found.counts, report)
+
+
+def _told_apart(found: Tally, seen: Seen) -> tuple[Tally, int]:
+    """Without those that lack something because the run ended before they did: nobody knows what becomes of them."""
+    if seen.recovered is not None:
+        return found, 0
+    still = [one for one in found.bad if one.verdict is Verdict.LOST]
+    counts = replace(found.counts, lost=found.counts.lost - len(still))
+    return Tally(counts, tuple(one for one in found.bad if one not in still), found.orphans), len(still)
 
 
 # Layers

@@ -34,8 +34,10 @@ class Fallen:
 class Post(Seat):
     """Where one worker works. Whatever is done to it is done one after another."""
 
-    def __init__(self, lane: Lane, slot: Slot, scribe: Scribe, book: Book, gate: PostGate, version: str) -> None:
-        super().__init__(lane, slot, scribe, safe=False, boot=COLD)
+    def __init__(
+        self, lane: Lane, slot: Slot, scribe: Scribe, book: Book, gate: PostGate, version: str, boot: str
+    ) -> None:
+        super().__init__(lane, slot, scribe, safe=False, boot=boot)
         self.name = slot.name
         self.gate = gate
         self.version = version
@@ -49,6 +51,9 @@ class Post(Seat):
 
     def serve(self, lane: Lane, version: str) -> None:
         """The next worker here runs this version; `lane` knows where it is."""
+        if version != self.version:
+            # A zygote has imported the version before.
+            self._boot, self.wanted = None, COLD
         self.lane = lane
         self.version = version
 

@@ -33,8 +33,6 @@ class Calm:
         """
         world = self._world
         clock = world.lane.stage.clock
-        system = world.lane.rig.system
-        broker = world.lane.addresses[system.broker]
         end = clock.now() + seconds
         going = "nothing was looked at"
         while clock.now() < end:
@@ -45,7 +43,7 @@ class Calm:
                     await asyncio.sleep(0)
             going = self.moving()
             if not going:
-                depth = await system.depth(cast(Broker, world.lane.services[system.broker]), broker, world.settings)
+                depth = await self._depth()
                 for post in world.posts.values():
                     await post.slot.drain()
                 if depth == 0 and not self.moving():
@@ -59,11 +57,28 @@ class Calm:
             await asyncio.sleep(TURN)
         return f"not quiet after {seconds:g} s: {going}"
 
+    async def now(self) -> bool:
+        """Whether no job is anywhere at this moment, whatever the plan still has in mind."""
+        if self._jobs():
+            return False
+        return not await self._depth() and not self._jobs()
+
+    async def _depth(self) -> int:
+        """Jobs on the broker."""
+        world = self._world
+        system = world.lane.rig.system
+        service = cast(Broker, world.lane.services[system.broker])
+        return await system.depth(service, world.lane.addresses[system.broker], world.settings)
+
     def moving(self) -> str:
         """What is going on; empty when nothing is."""
-        world = self._world
         if self._actor.going or self._busy():
             return "the plan is not over"
+        return self._jobs()
+
+    def _jobs(self) -> str:
+        """Which jobs or workers are going on; empty when none is."""
+        world = self._world
         for post in world.posts.values():
             if not post.alive:
                 return f"{post.name} is not running" + (f": {post.problem}" if post.problem else "")

@@ -12,7 +12,7 @@ from ..aio import Tasks, within
 from ..checks.clean import Clean, lines_to_paste, unmatched
 from ..errors import Aborted, CaseError, JobcheckError, UsageError, WaitTimeout
 from ..events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
-from ..faults.actions import Happening, Heal, StartWorkload
+from ..faults.actions import Happening, Heal, StartWorkload, WentQuiet
 from ..faults.describe import describe
 from ..faults.model import Deploy
 from ..faults.plan import Plan
@@ -21,6 +21,7 @@ from ..history.records import CaseRecord
 from ..scenario.model import Scenario
 from ..scenario.planning import plan as plan_of
 from ..tap.sight import Sight
+from .boots import ZYGOTE
 from .rig import Rig
 from .scenario_actor import Actor, Done, World
 from .scenario_book import Book, Scribe
@@ -38,6 +39,8 @@ TELL_EVERY = 0.5
 """Seconds between two events of progress."""
 HEAL_WITHIN = 60.0
 """Seconds for the healing: workers boot in it."""
+STOP_WITHIN = 5.0
+"""Seconds for the enqueue call that goes on when the run is stopped."""
 AFTER_ABORT = 10.0
 """Seconds to drain after Ctrl-C."""
 
@@ -57,7 +60,14 @@ class ScenarioRun:
     """Use once: `open`, `run`, `close`; `report` is there when `run` is over."""
 
     def __init__(
-        self, scenario: Scenario, rig: Rig, lane: ScenarioLane, bus: Bus, folder: Path, keep: Callable[..., None]
+        self,
+        scenario: Scenario,
+        rig: Rig,
+        lane: ScenarioLane,
+        bus: Bus,
+        folder: Path,
+        keep: Callable[..., None],
+        boot: str = ZYGOTE,
     ) -> None:
         self.scenario = scenario
         self.rig = rig
@@ -67,10 +77,12 @@ class ScenarioRun:
         self.plan: Plan = plan_of(scenario, lane.stage.seeds.seed)
         self.schedule = Schedule(self.plan)
         self._keep = keep
+        self._boot = boot
         self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._phase = "workload"
         self._told = 0.0
+        self._over_at = 0.0
         self._world: World
         self._actor: Actor
         self._calm: Calm
@@ -115,8 +127,7 @@ class ScenarioRun:
             slot = await lane.slot(name, scribe)
             scribe.slot = slot
             gate = PostGate(book, name, system.broker, self._strike)
-            posts[name] = Post(lane, slot, scribe, book, gate, first)
-            posts[name].serve(lane.of_version(rigs[first]), first)
+            posts[name] = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, self._boot)
         ready = scenario.timeouts.ready
         self._world = World(lane, posts, work, book, settings, recovery, rigs, ready)
         self._actor = Actor(self._world, self._did)
@@ -207,6 +218,8 @@ class ScenarioRun:
                     return
                 self._begin(action)
             self._look()
+            if self.schedule.waits:
+                await self._wait_no_longer()
             if self._world.work.trouble:
                 raise CaseError(f"the workload could not go on: {self._world.work.trouble}")
             due = self.schedule.next_due(book.now())
@@ -216,6 +229,13 @@ class ScenarioRun:
                 await asyncio.wait_for(self._wake.wait(), pause)
             except TimeoutError:
                 pass
+
+    async def _wait_no_longer(self) -> None:
+        """What waits for an event is given up when nothing goes on any more, or after the time to drain."""
+        self._over_at = self._over_at or self._world.book.now()
+        late = self._world.book.now() - self._over_at > self.scenario.timeouts.drain
+        if late or await self._calm.now():
+            self._happened(WentQuiet())
 
     def _look(self) -> None:
         """Servers live, crashed workers are started again, and the world is told how far it is. Raises ServiceError."""
@@ -285,11 +305,11 @@ class ScenarioRun:
 
     async def _after(self, ending: Ending, seconds: float) -> None:
         """The same after something went wrong: all of it is tried, nothing of it raises."""
-        await self._tasks.close()
-        self.schedule.healed = True
+        self.schedule.abandon()
         self._calm = Calm(self._world, self._actor, lambda: False)
         problem = ending.problem
         try:
+            await self._world.work.stop(STOP_WITHIN)
             await self._recover(ending, seconds)
         except JobcheckError as error:
             ending.notes.append(f"after that: {error}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..aio import within
 from ..errors import CaseError, UsageError, WaitTimeout, WorkerError
 from ..faults.actions import CaseEnqueued, WorkloadEnded
 from ..history.records import CaseRecord
@@ -64,6 +65,8 @@ class Producers:
         self._rigs = rigs
         self._makers: dict[str, _Maker] = {}
         self._numbers = 0
+        self.in_hand: CaseRecord | None = None
+        """The case that is being made."""
 
     async def open(self, versions: list[str]) -> None:
         """Boots one for each version."""
@@ -87,6 +90,7 @@ class Producers:
         record = CaseRecord(f"case-{number}", number)
         data = {"id": record.id, "number": number, "seed": self._lane.stage.seeds.seed, "values": dict(values)}
         self._book.case = record.id
+        self.in_hand = record
         try:
             answer = await self.agent(version).request(
                 "case", seconds=ENQUEUE_WITHIN, function=self._function, case=data
@@ -94,6 +98,7 @@ class Producers:
             found = Enqueued(replace(record, ids=answer["ids"]), True, version=version)
         except (CaseError, WaitTimeout) as error:
             found = Enqueued(record, False, self._lane.stage.redactor.text(str(error)), version)
+        self.in_hand = None
         found.record = replace(found.record, jobs=tuple(job.id for job in self._book.of_case(record.id)))
         return found
 
@@ -118,11 +123,26 @@ class Work:
         self.draw: Callable[[], float] = lambda: 0.0
         self.trouble = ""
         """Why it could not go on."""
+        self._stopped = False
+        self._given_up = False
+        self._end = asyncio.Event()
+        self._end.set()
+
+    async def stop(self, seconds: float) -> None:
+        """No further case. The one that is being made gets so many seconds, then nobody knows what becomes of it."""
+        self._stopped = True
+        try:
+            await within(self._end.wait(), seconds, "the enqueue call that is going on")
+        except WaitTimeout as error:
+            if (record := self._producers.in_hand) is not None:
+                self.cases.append(Enqueued(record, False, str(error), self.version))
+            self._given_up = True
 
     async def run(self) -> None:
         """Puts in all cases: the n-th at n / rate, or as soon after it as the one before is done."""
         book, rate = self._book, self._workload.rate
         begin = book.now()
+        self._end.clear()
         try:
             for number in range(self._workload.count):
                 wait = begin + number / rate - book.now()
@@ -130,8 +150,12 @@ class Work:
                     await asyncio.sleep(wait)
                 else:
                     self.pace.late = max(self.pace.late, -wait)
+                if self._stopped:
+                    break
                 version = self.version if self.draw() < self.share else self.before
-                self.cases.append(await self._producers.make(version, self._values(number)))
+                made = await self._producers.make(version, self._values(number))
+                if not self._given_up:
+                    self.cases.append(made)
                 self.pace.count = len(self.cases)
                 self.pace.seconds = max(book.now() - begin, len(self.cases) / rate)
                 book.happened(CaseEnqueued())
@@ -139,6 +163,7 @@ class Work:
             self.trouble = str(error)
         finally:
             self.over = True
+            self._end.set()
             book.case = ""
             book.happened(WorkloadEnded())
 

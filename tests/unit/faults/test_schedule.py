@@ -14,10 +14,12 @@ from jobcheck.faults.actions import (
     JobDelivered,
     JobEnded,
     KillWorker,
+    PointReached,
     RemoveToxic,
     RestartWorker,
     StartWorkload,
     StopWorker,
+    WentQuiet,
     WorkerGone,
     WorkloadEnded,
 )
@@ -88,9 +90,19 @@ def test_a_fault_may_wait_for_a_case() -> None:
     told >> at(0.1) << [KillWorker("w1", "child", 0.5)]
 
 
-def test_what_waits_for_an_event_that_never_came_does_not_happen_after_the_healing() -> None:
-    """It is told as unreached, so that the run can say so."""
-    told = begun(Restart("w1", Trigger(after=After(2)))) >> seen(WorkloadEnded()) << [] >> at(2.0) << [Heal()]
+def test_it_waits_with_the_healing_for_an_event_that_may_still_come() -> None:
+    """Jobs go on when the last case is put in."""
+    told = begun(Restart("w1", Trigger(after=After(2)))) >> seen(WorkloadEnded()) << [] >> at(2.0) << []
+    told.then_at(None)
+    assert told.schedule.waits
+    told = told >> seen(JobDelivered("a", "w1")) << [] >> seen(JobDelivered("b", "w1")) << []
+    told >> at(3.0) << [StopWorker("w1")] >> at(3.0) << [Heal()]
+
+
+def test_what_waits_for_an_event_in_vain_is_given_up_when_all_is_quiet() -> None:
+    """It is told as unreached, so that the run can say so, and does not happen after the healing."""
+    told = begun(Restart("w1", Trigger(after=After(2)))) >> seen(WorkloadEnded()) << [] >> at(2.0) << []
+    told = told >> seen(WentQuiet()) << [] >> at(2.1) << [Heal()]
     told = told >> seen(JobDelivered("a", "w1")) << [] >> seen(JobDelivered("b", "w1")) << []
     told.then_at(None) >> at(9.0) << []
     assert [step.action for step in told.schedule.unreached] == [StopWorker("w1")]
@@ -99,7 +111,10 @@ def test_what_waits_for_an_event_that_never_came_does_not_happen_after_the_heali
 def test_a_kill_at_a_named_point_is_armed_at_its_time() -> None:
     point = NamedPoint("payments POST /charges", "after", 3)
     kill = Kill("tree", "any", 1.0, point, Trigger(at=0.5))
-    begun(kill) >> at(0.5) << [ArmKill("any", point, "tree", 1.0)]
+    told = begun(kill) >> at(0.5) << [ArmKill("any", point, "tree", 1.0)]
+    # The healing waits for it, too.
+    told = told >> seen(WorkloadEnded()) << [] >> at(2.0) << []
+    told >> seen(PointReached()) << [] >> at(2.1) << [Heal()]
 
 
 @pytest.mark.parametrize("mode", ["at once", "while running"])
@@ -135,3 +150,11 @@ def test_copies_keep_to_their_span_and_their_number() -> None:
     told = begun(rule) >> seen(JobDelivered("a", "w1")) << [] >> at(1.5) << []
     told = told >> seen(JobDelivered("b", "w1")) << [DuplicateDelivery(2, "b")] >> at(2.0) << []
     told >> seen(JobDelivered("c", "w1")) << []
+
+
+def test_a_run_that_was_stopped_does_nothing_more() -> None:
+    """No kill, no copy, no second healing."""
+    told = begun(Kill(trigger=Trigger(at=1.0)), Duplicate(1.0))
+    told.schedule.abandon()
+    told = told >> seen(JobDelivered("a", "w1")) << [] >> seen(WorkloadEnded()) << [] >> at(5.0) << []
+    assert told.schedule.idle
