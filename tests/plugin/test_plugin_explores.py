@@ -144,8 +144,11 @@ def test_in_a_loop(jobcheck_handler):
     nested(source, "-W", "error").assert_outcomes(passed=1)
 
 
-def test_without_a_terminal_reporter_the_exit_code_tells(nested):
-    assert nested(NAIVE, "-p", "no:terminal", own_process=True).ret is pytest.ExitCode.TESTS_FAILED
+def test_without_a_terminal_reporter_the_exit_code_tells(nested, pytester):
+    result = nested(NAIVE, "-p", "no:terminal", "--junitxml=junit.xml", own_process=True)
+    junit = pytester.path / "junit.xml"
+    assert result.ret is pytest.ExitCode.TESTS_FAILED, junit.read_text()
+    assert "mark charge happens again" in junit.read_text()
 
 
 @pytest.mark.parametrize(("variant", "outcomes"), [("naive", {"failed": 2}), ("idempotent", {"passed": 1})])
