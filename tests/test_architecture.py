@@ -79,7 +79,9 @@ FOR_SPECS = {"pathlib", "signal"}
 MAX_FILE_LINES = 400
 MAX_TEST_LINES = 600
 MAX_FUNCTION_LINES = 60
-TOO_LONG: dict[str, str] = {}
+TOO_LONG: dict[str, str] = {
+    "jobcheck/wire/resp_commands.py:_table": "a table: what each Redis command does, a row for each kind",
+}
 """`path` or `path:function` -> why it may be longer."""
 
 
