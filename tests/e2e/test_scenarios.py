@@ -1,0 +1,221 @@
+"""Scenario files on real workers, brokers and databases: what is right stays green, what is wrong turns red."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from jobcheck.events import Bus, Event, ScenarioFinished, ScenarioProgress, ScenarioStarted, ScenarioStep
+from jobcheck.history.report import Report
+from jobcheck.runner.facade import Result
+from jobcheck.runner.scenario import dry, run_scenario
+from jobcheck.store.journal import read_journal
+
+APPS = Path(__file__).parents[2] / "scenarios" / "apps"
+CONTRACTS = """\
+  - exactly_once: payments POST /charges
+  - at_least_once: mail
+"""
+CHAIN = CONTRACTS + "  - exactly_once: accounting POST /entries\n"
+
+
+def write(folder: Path, rest: str, *, rig: str = "shop", enqueue: str = "new_invoice", work: str = "") -> Path:
+    """A scenario file on the sample shop; `rest` are its faults and what it expects."""
+    file = folder / "scenario.yaml"
+    work = work or "count: 12, rate: 12/s"
+    file.write_text(
+        f"title: the shop\nrig: {APPS}/invoices/rig.py:{rig}\nworkload: {{enqueue: {enqueue}, {work}}}\n{rest}"
+    )
+    return file
+
+
+def run(file: Path, tmp_path: Path, listen: Callable[[Event], None] = lambda event: None) -> Result:
+    """Runs the file with seed 7."""
+    bus = Bus()
+    bus.subscribe(listen)
+    return asyncio.run(run_scenario(file, bus, seed=7, reports=tmp_path / "reports"))
+
+
+def only(report: Report) -> dict[str, Any]:
+    (scenario,) = report.scenarios
+    return scenario
+
+
+def test_a_right_shop_survives_kills_copies_a_bad_network_an_outage_and_a_restart(tmp_path: Path) -> None:
+    """Every fault met running jobs, every job ran again as often as was needed, and every effect happened once."""
+    faults = """\
+faults:
+  - {kill: tree, point: after payments POST /charges, at: 0.1s}
+  - {kill: child, point: before mail DATA, at: 0.4s}
+  - {duplicate: 20%, mode: while running}
+  - {duplicate: 10%, mode: later, delay: 200ms}
+  - {toxic: latency, upstream: db, latency: 5, jitter: 3}
+  - {toxic: slicer, upstream: accounting, average_size: 20, stream: upstream}
+  - {outage: payments, status: 503, at: 1s, for: 1s}
+  - {outage: accounting, at: 2s, for: 0.5s}
+  - {restart: w2, after: 30 deliveries}
+expect:
+"""
+    events: list[Event] = []
+    file = write(tmp_path, faults + CHAIN + "  - recovered_within: 60s\n", work="count: 20, rate: 8/s")
+    result = run(file, tmp_path, events.append)
+    scenario = only(result.report)
+    assert scenario["losses"]["handler"] == scenario["losses"]["settings"] == 0, scenario["bad"]
+    assert scenario["problem"] == "", scenario["actions"]
+    assert result.report.verdict == "ok", scenario["expectations"]
+    counts = scenario["counts"]
+    assert counts["attempted"] == counts["acknowledged"] == 20
+    assert counts["ok"] + counts["lost"] == 20
+    assert counts["lost"] == scenario["losses"]["transport"]
+    assert all(fault["met"] for fault in scenario["faults"]), scenario["faults"]
+    assert all(item["held"] for item in scenario["expectations"])
+    assert scenario["jobs"]["deliveries"] > scenario["jobs"]["seen"] >= 60
+    # The same is in the journal, and was told while it happened.
+    lines = list(read_journal(result.folder.path))
+    assert {"run", "scenario_plan", "scenario_step", "scenario", "end"} <= {line["type"] for line in lines}
+    assert {ScenarioStarted, ScenarioStep, ScenarioProgress, ScenarioFinished} <= {type(event) for event in events}
+
+
+def test_a_naive_job_is_red_after_a_kill_and_after_a_copy(tmp_path: Path) -> None:
+    """Each bad case is named with its ids, its layer, its deliveries and its messages."""
+    faults = """\
+faults:
+  - {kill: tree, point: after payments POST /charges, at: 0.2s}
+  - {duplicate: 20%}
+expect:
+"""
+    result = run(
+        write(tmp_path, faults + CONTRACTS + "  - counts: {duplicated: 0}\n", enqueue="new_invoice_naive"), tmp_path
+    )
+    scenario = only(result.report)
+    assert result.report.verdict == scenario["verdict"] == "broken"
+    held = {item["text"]: item["held"] for item in scenario["expectations"]}
+    assert held == {
+        "exactly once: payments POST /charges": False,
+        "at least once: mail": True,
+        "counts: duplicated = 0": False,
+    }
+    assert scenario["counts"]["duplicated"] == scenario["losses"]["handler"] >= 2
+    struck = [bad for bad in scenario["bad"] if any(line["kind"] == "strike" for line in bad["story"])]
+    assert len(struck) == 1
+    (bad,) = struck
+    assert (bad["verdict"], bad["layer"], bad["broken"]) == (
+        "duplicated",
+        "handler",
+        ["payments POST /charges: 2 times, expected 1"],
+    )
+    assert [one["fate"] for one in bad["jobs"][0]["deliveries"]][:2] == ["died", "ended"]
+    assert len([effect for effect in bad["effects"] if effect["name"] == "payments POST /charges"]) == 2
+    assert bad["ids"]["invoice"]
+
+
+def test_a_job_that_dies_between_its_delivery_and_its_reservation_is_lost_at_the_transport(tmp_path: Path) -> None:
+    """That breaks `none_lost`, and no contract of a right handler."""
+    faults = "faults:\n  - {kill: tree, point: before broker delivery, at: 0.2s}\nexpect:\n"
+    file = write(tmp_path, faults + CONTRACTS + "  - none_lost\n", enqueue="new_invoice_locked")
+    result = run(file, tmp_path)
+    scenario = only(result.report)
+    assert scenario["counts"]["lost"] == 1
+    assert scenario["losses"] == {"handler": 0, "settings": 0, "transport": 1}
+    assert [item["held"] for item in scenario["expectations"]] == [True, True, False]
+    assert result.report.verdict == "broken"
+    (bad,) = scenario["bad"]
+    assert [one["passed"] for one in bad["jobs"][0]["deliveries"]] == [["delivery"]]
+
+
+def test_with_early_acks_a_killed_job_is_lost_by_the_settings(tmp_path: Path) -> None:
+    faults = "faults:\n  - {kill: tree, point: before payments POST /charges, at: 0.2s}\nexpect:\n"
+    scenario = only(run(write(tmp_path, faults + CHAIN, rig="shop_early_acks"), tmp_path).report)
+    assert scenario["guarantee"] == "at-most-once"
+    assert scenario["losses"]["settings"] == 1
+    assert scenario["losses"]["handler"] == 0
+    assert scenario["verdict"] == "broken"
+
+
+def test_two_versions_of_the_app_work_side_by_side_or_they_do_not(tmp_path: Path) -> None:
+    """Half of the workers and half of the cases get version 2, in a right and in a wrong edition."""
+    found = {}
+    for edition, back in (("right", ", rollback: true, for: 1s"), ("wrong", "")):
+        text = (
+            f"versions: {{v1: {APPS}/invoices, v2: {APPS}/invoices_v2/{edition}}}\n"
+            f"faults:\n  - {{deploy: v2, at: 0.2s, mix: 50%{back}}}\nexpect:\n"
+        )
+        found[edition] = only(run(write(tmp_path, text + CHAIN, work="count: 30, rate: 10/s"), tmp_path).report)
+    right, wrong = found["right"], found["wrong"]
+    assert (right["verdict"], right["problem"], right["counts"]["ok"]) == ("ok", "", 30), right["expectations"]
+    assert [action["text"].split()[0] for action in right["actions"]] == ["enqueue", "enqueue", "deploy", "deploy"]
+    assert wrong["verdict"] == "broken"
+    assert wrong["losses"]["handler"] > 0
+
+
+def test_a_fault_that_met_nobody_is_not_exercised(tmp_path: Path) -> None:
+    """Green would be a lie. The rate that was not reached is told, too."""
+    faults = "faults:\n  - {kill: tree, point: payments POST /refunds, at: 0s}\nexpect:\n"
+    work = "count: 20, rate: 5000/s, values: {city: city}"
+    result = run(write(tmp_path, faults + CONTRACTS, enqueue="new_invoice_locked", work=work), tmp_path)
+    scenario = only(result.report)
+    assert result.report.verdict == "unknown"
+    assert scenario["counts"]["ok"] == 20
+    assert scenario["problem"] == ("not exercised: kill tree before payments POST /refunds never met a running job")
+    assert 0 < scenario["workload"]["achieved"] < 5000
+    assert any("could not reach the rate: asked 5000/s" in note for note in scenario["notes"])
+
+
+def test_a_stopped_run_heals_drains_and_reports_what_it_had(tmp_path: Path) -> None:
+    """Ctrl-C cancels the run's task; nothing that was started goes on."""
+    faults = "faults:\n  - {toxic: down, upstream: payments, at: 0s}\n  - {kill: tree, every: 60s}\nexpect:\n"
+    file = write(tmp_path, faults + CONTRACTS, enqueue="new_invoice_locked", work="duration: 60s, rate: 10/s")
+
+    async def main() -> Result:
+        bus = Bus()
+        task = asyncio.current_task()
+        assert task is not None
+
+        def stop(event: Event) -> None:
+            if isinstance(event, ScenarioProgress) and event.phase == "workload" and event.enqueued >= 5:
+                task.cancel()
+
+        bus.subscribe(stop)
+        return await run_scenario(file, bus, seed=7, reports=tmp_path / "reports")
+
+    result = asyncio.run(main())
+    scenario = only(result.report)
+    assert scenario["aborted"] is True
+    assert scenario["problem"].startswith("stopped after ")
+    assert result.report.verdict == "unknown"
+    assert 5 <= scenario["counts"]["attempted"] < 60
+    assert scenario["counts"]["duplicated"] == 0
+    assert any(
+        "all faults ended" in line["step"]["text"] for line in read_journal(result.folder.path) if "step" in line
+    )
+
+
+def test_a_broker_that_dies_for_good_ends_the_run_with_what_it_had(tmp_path: Path) -> None:
+    faults = "faults:\n  - {duplicate: 50%}\nexpect:\n"
+    file = write(tmp_path, faults + CONTRACTS, enqueue="new_invoice_locked", work="duration: 60s, rate: 10/s")
+
+    def kill_the_broker(event: Event) -> None:
+        if isinstance(event, ScenarioProgress) and event.enqueued >= 5:
+            for child in psutil.Process().children():
+                if any("redis-server" in word or "valkey" in word for word in child.cmdline()[:1]):
+                    os.kill(child.pid, signal.SIGKILL)
+
+    scenario = only(run(file, tmp_path, kill_the_broker).report)
+    assert scenario["verdict"] == "unknown"
+    assert "broker" in scenario["problem"]
+    assert "died" in scenario["problem"]
+    assert scenario["counts"]["attempted"] >= 5
+
+
+def test_the_same_seed_gives_the_same_plan(tmp_path: Path) -> None:
+    """`--dry` shows it and starts nothing."""
+    file = write(tmp_path, "faults:\n  - {kill: tree, every: 200ms}\n  - {duplicate: 30%}\nexpect:\n" + CONTRACTS)
+    assert dry(file, 7) == dry(file, 7)
+    assert dry(file, 7) != dry(file, 8)
+    assert dry(file, 7)[:2] == ["the shop", "seed 7, workers w1 w2, 1 s"]
