@@ -12,8 +12,8 @@ from .shapes import normalise, one_line
 from .unit import Change, WireError
 
 MAX_HEAD = 256 * 1024
-READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE"))
-"""Methods that change nothing."""
+READING = frozenset(("GET", "HEAD", "OPTIONS", "TRACE", "CONNECT"))
+"""Methods that change nothing (what goes through a tunnel is opaque, and may change anything)."""
 
 _REQUEST = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (\S+) HTTP/1\.([0-9])")
 _METHOD_START = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}(?: [^\x00-\x1f\x7f]*)?")

@@ -318,20 +318,13 @@ def _pieces(data: bytes, size: int) -> list[bytes]:
 
 
 WORDS = st.sampled_from(
-    [
-        cmd("GET", "a"),
-        cmd("MULTI"),
-        cmd("EXEC"),
-        cmd("SUBSCRIBE", "a"),
-        b"PING\r\n",
-        b"*1\r\n",
-        b"$3\r\nGET\r\n",
-        b"*0\r\n",
-    ]
-)
+    [cmd("GET", "a"), cmd("SET", "key:1", "x" * 60, "EX", 5), cmd("LPUSH", "q", *"abcdefgh"), cmd("MULTI"), cmd("EXEC"),
+     cmd("SUBSCRIBE", "a"), b"PING\r\n", b"*1\r\n", b"$3\r\nGET\r\n", b"*0\r\n"]
+)  # fmt: skip
 ANSWERS = st.sampled_from(
-    [b"+OK\r\n", b"$1\r\nx\r\n", b"*2\r\n", b"%1\r\n", b"|1\r\n", b">1\r\n", b"_\r\n", b":1\r\n", b"+QUEUED\r\n",
-     b"$-1\r\n",     b"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n", b"-ERR x\r\n", b"~0\r\n", b"=5\r\ntxt:a\r\n"]
+    [b"+OK\r\n", b"$60\r\n" + b"x" * 60 + b"\r\n", b"*9\r\n" + b"$1\r\na\r\n" * 9, b"$1\r\nx\r\n", b"*2\r\n", b"%1\r\n",
+     b"|1\r\n", b">1\r\n", b"_\r\n", b":1\r\n", b"+QUEUED\r\n", b"$-1\r\n", b"-ERR x\r\n", b"~0\r\n", b"=5\r\ntxt:a\r\n",
+     b"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"]
 )  # fmt: skip
 TURNS = st.lists(
     st.one_of(
