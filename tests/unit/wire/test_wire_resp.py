@@ -323,8 +323,8 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 ANSWERS = st.sampled_from(
     [b"+OK\r\n", b"$60\r\n" + b"x" * 60 + b"\r\n", b"*9\r\n" + b"$1\r\na\r\n" * 9, b"$1\r\nx\r\n", b"*2\r\n", b"%1\r\n",
-     b"|1\r\n", b">1\r\n", b"_\r\n", b":1\r\n", b"+QUEUED\r\n", b"$-1\r\n", b"-ERR x\r\n", b"~0\r\n", b"=5\r\ntxt:a\r\n",
-     b"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"]
+     b"|1\r\n", b">1\r\n", b"_\r\n", b":1\r\n", b"+QUEUED\r\n", b"$-1\r\n", b"-ERR x\r\n", b"~0\r\n",
+     b"=5\r\ntxt:a\r\n", b"*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nx\r\n"]
 )  # fmt: skip
 TURNS = st.lists(
     st.one_of(
