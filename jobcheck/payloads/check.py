@@ -80,7 +80,7 @@ async def _judged(payload: Payload, floor: Floor, control: Floor | None, asked: 
 async def _replay(payload: Payload, floor: Floor, asked: Asked) -> tuple[Said | None, Judgement]:
     """Sends the payload once more, under an id of its own and with arguments that name rows of today."""
     async with floor.busy:
-        if not floor.reads(payload.queue):
+        if not floor.reads(payload):
             reason = f"{Fault.UNSENT}: no worker of {floor.version.name} takes jobs from {payload.queue!r}"
             return None, Judgement(Verdict.UNKNOWN, Fault.UNSENT, reason)
         args, kwargs, live = await _arguments(payload, floor, asked.prepare)

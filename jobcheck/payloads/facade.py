@@ -19,6 +19,7 @@ from ..runner.stage import Stage
 from ..store.files import write_whole
 from ..store.folder import RunFolder, slug
 from . import payload as files
+from .broker import WIRES
 from .check import Answer, Asked, Row, both_ways, verdict_of
 from .content import Concern
 from .floor import Floor
@@ -29,8 +30,6 @@ from .versions import WORKING_TREE, Version, current_name, version_of
 
 RESULT = "payloads.json"
 """The result of a check in its run folder."""
-SYSTEMS = ("celery-redis",)
-"""Job systems whose messages are understood here."""
 
 
 @dataclass(slots=True)
@@ -290,8 +289,8 @@ def _only(payloads: Sequence[Payload], tasks: Sequence[str]) -> list[Payload]:
 
 
 def _supported(rig: Rig) -> None:
-    if rig.system.name not in SYSTEMS:
-        raise UsageError(f"payloads are understood of {', '.join(SYSTEMS)}, and the rig's system is {rig.system.name}")
+    if rig.system.name not in WIRES:
+        raise UsageError(f"payloads are understood of {' and '.join(WIRES)}, and the rig's system is {rig.system.name}")
 
 
 def case_functions(rig: Rig) -> list[str]:

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ..aio import wait_for
@@ -28,14 +27,14 @@ from ..tap.listener import Slot
 from ..tap.sight import OUT, Sight
 from ..wire.registry import PROTOCOL_OF, decoder_for
 from ..wire.unit import Change, Kind
-from . import broker, words
+from . import words
+from .broker import INSIDE, WIRES, Sent
 from .judge import Evidence
 from .payload import Payload
 from .shape import Parameter
 from .versions import Version, rig_at
 from .words import End, Said
 
-INSIDE = str(Path(__file__).parent / "inside" / "celery_tasks.py")
 QUIET_WITHIN = 2.0
 """Seconds that follow-up jobs of a replay get to end, before the worker is replaced by a fresh one."""
 WRITTEN_WITHIN = 2.0
@@ -57,7 +56,7 @@ class Made:
     """What an enqueue function did in the parked producer."""
 
     ids: Mapping[str, str]
-    sent: tuple[broker.Sent, ...]
+    sent: tuple[Sent, ...]
 
 
 class Floor:
@@ -71,6 +70,7 @@ class Floor:
         self.version = version
         self.lane = Lane(stage, home, number)
         self.rig = rig_at(home, version)
+        self.wire = WIRES[self.rig.system.name]
         self.busy = asyncio.Lock()
         self.settings: Settings
         self.tasks: dict[str, Task] = {}
@@ -135,7 +135,7 @@ class Floor:
             folder=lane.stage.folder,
         )
         self.settings = await system.describe(self._agent.call, safe=False)
-        told = await self._agent.call(INSIDE, "signatures", app=getattr(system, "app", ""))
+        told = await self._agent.call(INSIDE, "signatures", app=self._app)
         self.tasks = {name: _task(one) for name, one in told.items()}
 
     # Making cases
@@ -146,7 +146,7 @@ class Floor:
         before = len(self.lane.trace.sights)
         answer = await self._agent.request("case", function=self.rig.reference(function), case=self._case())
         sights = [sight for sight in self.lane.trace.sights[before:] if sight.worker == "producer"]
-        return Made(answer["ids"], tuple(broker.sent(sights)))
+        return Made(answer["ids"], tuple(self.wire.sent(sights)))
 
     async def prepare(self, function: str, payload: Payload) -> tuple[Mapping[str, str], Any]:
         """Runs the rig's `prepare` function for a payload; the ids that it owns, and what it returned."""
@@ -169,16 +169,23 @@ class Floor:
 
     # Running jobs
 
-    def reads(self, queue: str) -> bool:
-        """Whether the worker takes jobs from this list."""
-        name = queue.removeprefix(str(self.settings.values.get("global_keyprefix", "")))
-        return name.partition(str(self.settings.values.get("sep", "\x06\x16")))[0] in self.settings.queues
+    def reads(self, payload: Payload) -> bool:
+        """Whether the worker takes jobs from where this one was put."""
+        return self.wire.reads(payload.queue, payload.raw, self.settings)
+
+    async def _put(self, queue: str, raw: str) -> None:
+        assert self._agent is not None
+        self._queues.add(queue)
+        await self.wire.put(self._broker, queue, raw, self._agent.call, self._app)
+
+    @property
+    def _app(self) -> str:
+        return str(getattr(self.rig.system, "app", ""))
 
     async def run(self, queue: str, raw: str, job: str, task: str, within: float) -> Said | None:
         """Puts a message into its queue and waits for the worker's word on it; None when there is none in time."""
         self._begin()
-        self._queues.add(queue)
-        await broker.put(self._broker, queue, raw)
+        await self._put(queue, raw)
         said = await self._word(job, task, within)
         if said is not None and said.end in (End.DROPPED, End.REJECTED):
             self.seat.ends[job] = f"failed: {said.text}"  # the system's own reading does not know these
@@ -186,13 +193,12 @@ class Floor:
             await self._renew()
         return said
 
-    async def run_all(self, sent: Sequence[broker.Sent], within: float) -> tuple[list[Sight], str]:
+    async def run_all(self, sent: Sequence[Sent], within: float) -> tuple[list[Sight], str]:
         """Lets the worker run these messages and all that follow from them. What it did, and what was still going on
         at the end, if anything."""
         self._begin()
         for one in sent:
-            self._queues.add(one.queue)
-            await broker.put(self._broker, one.queue, one.raw)
+            await self._put(one.queue, one.raw)
         left = await Quiet(self.lane, self.settings, [], within).reached(self.seat)
         sights = [sight for sight in self.lane.trace.sights if sight.worker == self.seat.slot.name]
         if left:
@@ -209,6 +215,8 @@ class Floor:
             delivered = delivered or sight.role == "delivery"
             if not delivered or sight.way != OUT or sight.role in OWN_ROLES:
                 continue
+            if sight.unit.shape.startswith("amqp ") and sight.role != "enqueue":
+                continue  # channels and declarations around a publish
             if sight.unit.kind in (Kind.REQUEST, Kind.OPAQUE):
                 asked += 1
                 changed += sight.changed in (Change.YES, Change.MAYBE)
@@ -241,7 +249,8 @@ class Floor:
     async def _renew(self) -> None:
         """Another worker and empty queues: what the last job left behind is gone."""
         await self.seat.kill()
-        await broker.purge(self._broker, self.settings, sorted(self._queues))
+        assert self._agent is not None
+        await self.wire.purge(self._broker, self.settings, sorted(self._queues), self._agent.call, self._app)
         await self._boot_worker()
 
 

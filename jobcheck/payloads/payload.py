@@ -31,7 +31,7 @@ class Payload:
     """The enqueue function of the case: `new_invoice`. Run again, it makes the rows that the arguments name."""
     system: str
     queue: str
-    """The list on Redis that it was put into."""
+    """The list on Redis that it was put into, or its routing key on RabbitMQ."""
     ids: Mapping[str, str]
     """The business ids of that case by name; they occur in the arguments, and are replaced when it is sent again."""
     args: Sequence[Any] | None

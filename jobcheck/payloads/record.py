@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..clock import REAL, iso
 from ..errors import CaseError
-from . import broker
+from .broker import CUT_AT, Sent
 from .content import Concern, concerns
 from .floor import Floor
 from .messages import NotAMessage, decode
@@ -41,18 +41,16 @@ async def record(floor: Floor, function: str, *, within: float) -> Recording:
     notes = [f"its jobs did not end: {left}"] if left else []
     notes += [f"one of its jobs failed, and what would follow it was not sent: {how}" for how in failed]
     kept: dict[tuple[str, str], Payload] = {}
-    for one in [*made.sent, *broker.sent(sights)]:
+    for one in [*made.sent, *floor.wire.sent(sights)]:
         payload = _payload(floor, function, one, made.ids, notes)
         if payload is not None:
             kept.setdefault((payload.task, payload.id), payload)
     return Recording(function, tuple(kept.values()), tuple(notes))
 
 
-def _payload(
-    floor: Floor, function: str, sent: broker.Sent, ids: Mapping[str, str], notes: list[str]
-) -> Payload | None:
+def _payload(floor: Floor, function: str, sent: Sent, ids: Mapping[str, str], notes: list[str]) -> Payload | None:
     if not sent.whole:
-        notes.append(f"a message of more than {broker.CUT_AT // 1024} KiB in {sent.queue} was not kept")
+        notes.append(f"a message of more than {CUT_AT // 1024} KiB in {sent.queue} was not kept")
         return None
     try:
         message = decode(sent.raw)

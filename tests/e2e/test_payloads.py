@@ -16,6 +16,7 @@ from jobcheck.events import Bus
 from jobcheck.payloads.facade import Checked, CheckRequest, RecordRequest, check_payloads, record_payloads, verdict_of
 from jobcheck.payloads.versions import Version, checkout, current_name, rig_at, version_of
 from jobcheck.runner.rig import Rig, load_rig
+from jobcheck.services.spec import RabbitMQ
 
 APPS = Path(__file__).parents[2] / "scenarios" / "apps"
 
@@ -254,10 +255,28 @@ def test_another_serializer_a_hanging_job_and_a_worker_that_does_not_boot(tmp_pa
     asyncio.run(main())
 
 
+def test_rabbitmq_takes_payloads_that_were_recorded_on_redis(tmp_path: Path) -> None:
+    """A message is kept in one form; and a job that never ends does not come back to the next worker."""
+    write_app(tmp_path / "v1", V1, RIG)
+    write_app(tmp_path / "slow", SLOW, RIG)
+    rig = fresh_rig(tmp_path / "v1")
+    reports = tmp_path / "reports"
+
+    async def main() -> None:
+        await record_payloads(RecordRequest(rig, ["orders"], tmp_path / "p", "v1", reports=reports), Bus())
+        on_rabbitmq = replace(rig, upstreams={**rig.upstreams, "broker": RabbitMQ()})
+        ask = CheckRequest(on_rabbitmq, tmp_path / "p", "v1", code=str(tmp_path / "slow"), reports=reports)
+        checked = await check_payloads(replace(ask, tasks=["ship", "stubborn"], functions=["unbound"], within=2), Bus())
+        assert words(checked) == {"ship": ("unknown", "None"), "stubborn": ("ok", "None")}
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize(
-    ("variant", "expected", "code"),
+    ("rig", "variant", "expected", "code"),
     [
         (
+            "shop",
             "right",
             {
                 "render_invoice_pdf": ("ok", "ok"),
@@ -268,6 +287,7 @@ def test_another_serializer_a_hanging_job_and_a_worker_that_does_not_boot(tmp_pa
             0,
         ),
         (
+            "shop_on_rabbitmq",
             "wrong",
             {
                 "render_invoice_pdf": ("ok", "ok"),
@@ -281,11 +301,12 @@ def test_another_serializer_a_hanging_job_and_a_worker_that_does_not_boot(tmp_pa
     ],
 )
 def test_the_next_version_of_the_shop(
-    tmp_path: Path, variant: str, expected: dict[str, tuple[str, str]], code: int
+    tmp_path: Path, rig: str, variant: str, expected: dict[str, tuple[str, str]], code: int
 ) -> None:
-    """The right one goes through in both directions, in the wrong one exactly what is planted is found."""
+    """The right one goes through in both directions (Redis); in the wrong one exactly what is planted is found
+    (RabbitMQ)."""
     request = CheckRequest(
-        rig=load_rig(f"{APPS / 'invoices' / 'rig.py'}:shop"),
+        rig=load_rig(f"{APPS / 'invoices' / 'rig.py'}:{rig}"),
         payloads=tmp_path,
         against=f"v1={APPS / 'invoices'}",
         code=str(APPS / "invoices_v2" / variant),

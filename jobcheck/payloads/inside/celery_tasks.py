@@ -57,3 +57,43 @@ def prepared(prepare, case, payload):
     if isinstance(value, tuple):
         value = list(value)
     return {"ids": mine._ids, "value": value}
+
+
+def publish(app, url, raw):
+    """Publishes a message on another broker address than the app's own: that of a worker under test."""
+    import base64
+    import json
+
+    from celery.app.utils import find_app
+
+    whole = json.loads(raw)
+    properties = whole["properties"]
+    place = properties.pop("delivery_info")
+    known = ("correlation_id", "reply_to", "delivery_mode")
+    with find_app(app).connection_for_write(url) as connection:
+        channel = connection.default_channel
+        message = channel.prepare_message(
+            base64.b64decode(whole["body"]),
+            priority=properties.get("priority"),
+            content_type=whole.get("content-type"),
+            content_encoding=whole.get("content-encoding"),
+            headers=whole.get("headers"),
+            properties={name: properties[name] for name in known if name in properties},
+        )
+        channel.basic_publish(message, exchange=place["exchange"], routing_key=place["routing_key"])
+    return {}
+
+
+def purge(app, url, queues):
+    """Empties these queues where they are."""
+    from celery.app.utils import find_app
+
+    with find_app(app).connection_for_write(url) as connection:
+        for queue in queues:
+            channel = connection.channel()
+            try:
+                channel.queue_purge(queue)
+                channel.close()
+            except connection.channel_errors:
+                pass  # there is no such queue, and the channel has ended with that
+    return {}
