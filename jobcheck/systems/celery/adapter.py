@@ -19,7 +19,10 @@ from .transport import Transport
 
 SAFE = ("task_acks_late=yes", "task_reject_on_worker_lost=yes", "worker_prefetch_multiplier=1")
 QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-ENDED = re.compile(r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|[rR]etry|rejected|ignored)")
+ENDED = re.compile(
+    r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|[rR]etry|rejected|reject|ignored|INTERNAL ERROR)"
+)
+"""A worker's word on the end of a job, at log level INFO. `received` is none."""
 PRELOAD = (
     "celery.__main__",
     "celery.bin.celery",
@@ -135,7 +138,7 @@ class Celery:
         if not found:
             return None
         how = found["how"].lower()
-        if how in ("raised", "rejected", "ignored"):
+        if how not in ("succeeded", "retry"):
             how = f"failed: {how} " + line[found.end() :].strip(" :")[:200]
         return found["job"], "retrying" if how == "retry" else how
 

@@ -76,9 +76,10 @@ def publish_again(app, queue, body, properties):
     with find_app(app).connection_for_write() as connection:
         channel = connection.default_channel
         headers = properties.pop("headers", {})
-        known = ("content_type", "content_encoding", "delivery_mode", "priority", "correlation_id", "reply_to")
+        known = ("delivery_mode", "correlation_id", "reply_to")
         message = channel.prepare_message(
             base64.b64decode(body),
+            priority=properties.get("priority"),
             content_type=properties.get("content_type"),
             content_encoding=properties.get("content_encoding"),
             headers=headers,
