@@ -57,5 +57,9 @@ class Aborted(JobcheckError):
     """The run was stopped: Ctrl-C, SIGTERM, or a budget that ended."""
 
 
+class Stopped(Aborted):
+    """Somebody stopped the run: Ctrl-C or SIGTERM."""
+
+
 class WaitTimeout(JobcheckError):
     """A named condition was not met within its deadline; the message says what was last seen."""

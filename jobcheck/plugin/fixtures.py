@@ -10,7 +10,7 @@ import pytest
 
 from ..checks.contracts import Contract
 from ..config import seconds
-from ..errors import Aborted, JobcheckError, UsageError
+from ..errors import JobcheckError, Stopped, UsageError
 from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
 from ..report.text import coverage_line, label, plural, tone
@@ -184,11 +184,9 @@ def _carried_out(request: Request, warnings: list[str]) -> Result:
     bus.subscribe(listen)
     try:
         return run(lambda: explore(request, bus))
-    except Aborted as error:
-        # Ctrl-C ends the session, as in any other test; an aborted run for another reason fails the test.
-        if error.message.startswith("stopped by"):
-            raise KeyboardInterrupt(error.message) from None
-        raise
+    except Stopped as error:
+        # Ctrl-C ends the session, as in any other test.
+        raise KeyboardInterrupt(error.message) from None
 
 
 def _unknown_text(subject: SubjectReport, path: str) -> str:

@@ -15,7 +15,7 @@ from .. import __version__
 from ..aio import Tasks
 from ..checks.contracts import Contract
 from ..clock import REAL, iso
-from ..errors import Aborted, JobcheckError, WorkerError
+from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
 from ..history.report import FindingReport, Report, SubjectReport
@@ -235,7 +235,7 @@ def verdict_of(subjects: Sequence[SubjectReport]) -> str:
 
 
 def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Runs the work in an event loop of its own, and turns SIGTERM and Ctrl-C into a clean end (Aborted)."""
+    """Runs the work in an event loop of its own, and turns SIGTERM and Ctrl-C into a clean end (Stopped)."""
     if _loop_runs_here():
         return _in_thread(work)
     loop_box: list[asyncio.Task[T]] = []
@@ -253,9 +253,9 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         return asyncio.run(main())
     except KeyboardInterrupt:
-        raise Aborted("stopped by Ctrl-C; every worker and private server was ended") from None
+        raise Stopped("stopped by Ctrl-C; every worker and private server was ended") from None
     except asyncio.CancelledError:
-        raise Aborted("stopped by SIGTERM; every worker and private server was ended") from None
+        raise Stopped("stopped by SIGTERM; every worker and private server was ended") from None
     except ExceptionGroup as group:
         first = next((error for error in group.exceptions if isinstance(error, JobcheckError)), None)
         raise first or group from None
@@ -276,16 +276,29 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """For callers inside an event loop, such as a test of pytest-asyncio."""
     box: list[T] = []
     errors: list[BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        return await work()
 
     def target() -> None:
         try:
-            box.append(asyncio.run(work()))
+            box.append(asyncio.run(main()))
         except BaseException as error:
             errors.append(error)
 
     thread = threading.Thread(target=target, name="jobcheck")
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        for loop, task in running:
+            loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise Stopped("stopped by Ctrl-C; every worker and private server was ended") from None
     if errors:
         raise errors[0]
     return box[0]

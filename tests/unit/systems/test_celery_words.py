@@ -1,4 +1,4 @@
-"""What a Celery worker's lines say about the end of a job, and where a loss is laid. Lines as Celery 5.7 writes them."""
+"""What a Celery worker's lines say about the end of a job, and where a loss is laid. Lines are Celery 5.7's."""
 
 from __future__ import annotations
 
