@@ -167,10 +167,17 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
     if failures is not None and not job.only and not report.problem:
-        failures.renew(
-            mode.key, mode.name, [_failure(request, job, mode, exploration, item) for item in report.findings]
-        )
+        kept = [_failure(request, job, mode, exploration, item) for item in report.findings]
+        if report.coverage.exhausted:
+            failures.renew(_remembered_as(request, mode), mode.name, kept)
+        else:
+            failures.remember(kept)
     return report
+
+
+def _remembered_as(request: Request, mode: Mode) -> str:
+    """Two tests may explore one job with other contracts: each renews its own findings only."""
+    return f"{mode.key}#{request.node}" if request.node else mode.key
 
 
 def _mode(request: Request, lane: Lane, job: Job) -> Mode:
@@ -186,7 +193,7 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
     points = {point.id: point for point in exploration.points}
     return Failure(
         id=finding.id,
-        subject=mode.key,
+        subject=_remembered_as(request, mode),
         mode=mode.name,
         rig=request.rig_reference,
         function=job.function,
