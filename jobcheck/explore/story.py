@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..history.records import Effect, Operation, TrialRecord
 from ..history.report import StoryLine
+from .points import PRODUCER
 
 QUIET_SHAPES = ("postgres BEGIN", "postgres SET", "postgres ROLLBACK", "postgres SHOW", "postgres DISCARD")
 SAYS = {
@@ -24,8 +25,8 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
         if struck and not told and _goes_on(op, trial):
             lines.extend(_recovery(trial, op))
             told = True
-        if not _shown(op):
-            continue
+        if not _shown(op) or (struck and op.worker == PRODUCER):
+            continue  # after the strike the producer's child only runs the recovery, which has a line of its own
         lines.append(_line(op))
         if op.fate == "struck":
             lines.append(_strike(trial, op))
@@ -37,7 +38,7 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
     """The first message of whoever goes on after the strike."""
-    if not trial.deliveries_after or op.worker == "producer" or op.role == "poll":
+    if not trial.deliveries_after or op.worker == PRODUCER or op.role == "poll":
         return False
     return op.way == "out" or op.role == "delivery"
 

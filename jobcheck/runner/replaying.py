@@ -64,7 +64,7 @@ def replay(project: Path, failure_id: str, carry_out: CarryOut, *, times: int, r
 
 
 def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, verify: int, reports: Path) -> Request:
-    subject = failure.subject.rpartition("/")[0]
+    subject = failure.subject.partition("#")[0].rpartition("/")[0]
     job = Job(
         subject=subject,
         mode=failure.mode,
