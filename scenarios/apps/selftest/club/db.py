@@ -1,0 +1,123 @@
+"""The club's database: each job opens one connection, and what it does up to a commit is one transaction."""
+
+from dataclasses import dataclass
+
+import psycopg
+
+from . import settings
+
+
+@dataclass(frozen=True)
+class Member:
+    id: int
+    email: str
+    period: str
+    """What is billed: `2026-05`."""
+
+
+LINES = 3
+"""Lines of a member's bill."""
+
+
+def transaction() -> psycopg.Connection:
+    """For `with`: commits at the end, rolls back on an error, and closes the connection."""
+    return psycopg.connect(settings.DATABASE_URL, connect_timeout=settings.TIMEOUT)
+
+
+def add_member(tx: psycopg.Connection, email: str, period: str, credit: int) -> int:
+    """A member with a credit of so many cents. Returns the member's id."""
+    member_id = tx.execute(
+        "insert into members (email, period) values (%s, %s) returning id", (email, period)
+    ).fetchone()[0]
+    tx.execute("insert into credits (member_id, cents) values (%s, %s)", (member_id, credit))
+    return member_id
+
+
+def member(tx: psycopg.Connection, member_id: int) -> Member:
+    return Member(*tx.execute("select id, email, period from members where id = %s", (member_id,)).fetchone())
+
+
+def lock_member(tx: psycopg.Connection, member_id: int) -> Member:
+    """The member, whom no other job can lock until this transaction ends, however it ends."""
+    sql = "select id, email, period from members where id = %s for update"
+    return Member(*tx.execute(sql, (member_id,)).fetchone())
+
+
+def is_done(tx: psycopg.Connection, key: str) -> bool:
+    """Whether the effect `key` has its marker."""
+    return tx.execute("select 1 from job_effects where key = %s", (key,)).fetchone() is not None
+
+
+def claim(tx: psycopg.Connection, key: str) -> bool:
+    """Sets the marker of the effect `key` unless it is there already, and says whether it did.
+
+    Until the transaction ends, another job that claims the same key waits here.
+    """
+    return tx.execute("insert into job_effects (key) values (%s) on conflict do nothing", (key,)).rowcount == 1
+
+
+def call_key(tx: psycopg.Connection, name: str) -> str:
+    """The idempotency key of the call `name`: drawn once, the same ever after. Commits."""
+    tx.execute("insert into call_keys (name) values (%s) on conflict do nothing", (name,))
+    tx.commit()
+    return str(tx.execute("select key from call_keys where name = %s", (name,)).fetchone()[0])
+
+
+def add_entry(tx: psycopg.Connection, member_id: int, line: int) -> None:
+    tx.execute("insert into entries (member_id, line) values (%s, %s)", (member_id, line))
+
+
+def add_points(tx: psycopg.Connection, member_id: int) -> None:
+    tx.execute("update members set points = points + 10 where id = %s", (member_id,))
+
+
+def lines_booked(tx: psycopg.Connection, member_id: int) -> int:
+    """How far the member's batch is."""
+    row = tx.execute("select lines from checkpoints where member_id = %s", (member_id,)).fetchone()
+    return row[0] if row else 0
+
+
+def set_lines_booked(tx: psycopg.Connection, member_id: int, lines: int) -> None:
+    tx.execute(
+        "insert into checkpoints (member_id, lines) values (%s, %s) "
+        "on conflict (member_id) do update set lines = excluded.lines",
+        (member_id, lines),
+    )
+
+
+def take_credits(tx: psycopg.Connection, member_id: int) -> list[int]:
+    """Removes the member's credits and gives their cents."""
+    rows = tx.execute("delete from credits where member_id = %s returning cents", (member_id,)).fetchall()
+    return [cents for (cents,) in rows]
+
+
+def add_payout(tx: psycopg.Connection, member_id: int, cents: int) -> None:
+    tx.execute("insert into payouts (member_id, cents) values (%s, %s)", (member_id, cents))
+
+
+def has_receipt(tx: psycopg.Connection, member_id: int) -> bool:
+    return tx.execute("select 1 from receipts where member_id = %s", (member_id,)).fetchone() is not None
+
+
+def add_receipt(tx: psycopg.Connection, member_id: int) -> int:
+    """The id of the member's receipt, which is made unless it is there already."""
+    tx.execute("insert into receipts (member_id) values (%s) on conflict do nothing", (member_id,))
+    return tx.execute("select id from receipts where member_id = %s", (member_id,)).fetchone()[0]
+
+
+def post(tx: psycopg.Connection, receipt_id: int) -> None:
+    """Puts the receipt into the outbox."""
+    tx.execute("insert into outbox (receipt_id) values (%s)", (receipt_id,))
+
+
+def waiting(tx: psycopg.Connection, member_id: int) -> list[int]:
+    """Receipts of the member that wait in the outbox."""
+    rows = tx.execute(
+        "select receipt_id from outbox join receipts r on r.id = receipt_id where member_id = %s and not sent",
+        (member_id,),
+    ).fetchall()
+    return [receipt_id for (receipt_id,) in rows]
+
+
+def set_sent(tx: psycopg.Connection, receipt_id: int) -> None:
+    tx.execute("update outbox set sent = true where receipt_id = %s", (receipt_id,))

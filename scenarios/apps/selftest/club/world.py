@@ -1,0 +1,33 @@
+"""The systems around the club: the payment provider, the mail server and the cache."""
+
+import smtplib
+from email.message import EmailMessage
+
+import redis
+import requests
+
+from . import settings
+from .db import Member
+
+
+def charge(member: Member, key: str = "") -> None:
+    """Charges the member's dues. With `key`, the provider charges a repeated call once."""
+    body = {"member": member.id, "period": member.period, "cents": 1990}
+    headers = {"Idempotency-Key": key} if key else {}
+    url = f"{settings.PAYMENTS_URL}/charges"
+    requests.post(url, json=body, headers=headers, timeout=settings.TIMEOUT).raise_for_status()
+
+
+def mail(member: Member, subject: str) -> None:
+    message = EmailMessage()
+    message["From"] = "treasurer@club.example"
+    message["To"] = member.email
+    message["Subject"] = subject
+    message.set_content(f"Dear member {member.id}, thank you.\n")
+    with smtplib.SMTP(settings.SMTP_HOST, settings.SMTP_PORT, "club.example", settings.TIMEOUT) as server:
+        server.send_message(message)
+
+
+def cache() -> redis.Redis:
+    """For `with`."""
+    return redis.Redis.from_url(settings.CACHE_URL, socket_timeout=settings.TIMEOUT)

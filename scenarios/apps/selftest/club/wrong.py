@@ -1,0 +1,183 @@
+"""Jobs with one bug each. What is right in its place stands under `right.py`, in the same order."""
+
+import uuid
+from datetime import UTC, datetime
+
+from celery.worker.request import Request
+from kombu.asynchronous import get_event_loop
+
+from . import db, files, world
+from .app import app
+from .receipts import mail_receipt
+
+
+@app.task
+def no_key(member_id: int) -> None:
+    """The marker stops a second run, and not one that died before it was set."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id))
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def key_from_the_attempt(member_id: int) -> None:
+    """A key that the next attempt does not know."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id), key=str(uuid.uuid4()))
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def key_from_the_clock(member_id: int) -> None:
+    """A key that is another one a moment later."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}:{datetime.now(UTC).isoformat()}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task(acks_late=False)
+def ack_before_effect(member_id: int) -> None:
+    """Settled when a worker takes it: who dies after that has charged nobody."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def marker_before(member_id: int) -> None:
+    """Remembers the charge before it is made."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        if db.claim(tx, f"dues:{member_id}"):
+            tx.commit()
+            world.charge(member, key=f"dues:{member_id}")
+
+
+@app.task
+def marker_after(member_id: int) -> None:
+    """One marker for two effects, after the first and before the second."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(member)
+            db.claim(tx, f"dues:{member_id}")
+            tx.commit()
+            world.mail(member, "Your dues are paid")
+
+
+@app.task
+def marker_in_another_transaction(member_id: int) -> None:
+    """The entry is there, and its marker not yet."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"entry:{member_id}"):
+            db.add_entry(tx, member_id, 1)
+            tx.commit()
+            db.claim(tx, f"entry:{member_id}")
+
+
+class MailsWhenItIsOver(Request):
+    """How the worker keeps a job of `effect_after_ack`. Runs in the worker's own process."""
+
+    def acknowledge(self) -> None:
+        super().acknowledge()
+        get_event_loop().call_later(0, self.mail)
+
+    def mail(self) -> None:
+        with db.transaction() as tx:
+            world.mail(db.member(tx, self.args[0]), "Your dues are paid")
+
+
+@app.task(Request=MailsWhenItIsOver)
+def effect_after_ack(member_id: int) -> None:
+    """The charge is right. Its mail is sent by a hook of the worker, when nobody would send it again."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def mail_before_commit(member_id: int) -> None:
+    """Tells the member of a change that may still be rolled back, and is made and told again."""
+    with db.transaction() as tx:
+        if db.claim(tx, f"welcome:{member_id}"):
+            world.mail(db.member(tx, member_id), "Welcome")
+
+
+@app.task
+def enqueue_before_commit(member_id: int) -> None:
+    """The follow-up job of a receipt that is rolled back runs all the same, beside that of the next receipt."""
+    with db.transaction() as tx:
+        mail_receipt.delay(db.add_receipt(tx, member_id), member_id)
+
+
+@app.task
+def commit_then_enqueue(member_id: int) -> None:
+    """The receipt is there, so the second run takes the follow-up job for enqueued."""
+    with db.transaction() as tx:
+        if db.has_receipt(tx, member_id):
+            return
+        receipt_id = db.add_receipt(tx, member_id)
+    mail_receipt.delay(receipt_id, member_id)
+
+
+@app.task
+def batch_without_checkpoint(member_id: int) -> None:
+    """Books line by line, and begins with the first one again."""
+    with db.transaction() as tx:
+        if db.is_done(tx, f"batch:{member_id}"):
+            return
+        for line in range(db.LINES):
+            db.add_entry(tx, member_id, line)
+            tx.commit()
+        db.claim(tx, f"batch:{member_id}")
+
+
+@app.task
+def delete_then_insert(member_id: int) -> None:
+    """Between the two transactions the money is nowhere."""
+    with db.transaction() as tx:
+        taken = db.take_credits(tx, member_id)
+        tx.commit()
+        for cents in taken:
+            db.add_payout(tx, member_id, cents)
+
+
+@app.task
+def lock_without_key(member_id: int) -> None:
+    """Nobody else bills the member meanwhile, but a rollback does not take the charge back."""
+    with db.transaction() as tx:
+        if db.claim(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id))
+
+
+@app.task
+def lock_that_outlives_its_holder(member_id: int) -> None:
+    """The lock of a worker that died keeps everybody out for good."""
+    with db.transaction() as tx, world.cache() as cache:
+        if cache.set(f"dues-lock:{member_id}", "taken", nx=True):
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            cache.delete(f"dues-lock:{member_id}")
+
+
+@app.task
+def counter_increment(member_id: int) -> None:
+    """One more, each time it runs."""
+    with db.transaction() as tx:
+        db.add_points(tx, member_id)
+
+
+@app.task
+def half_a_file(member_id: int) -> None:
+    """A file that is there is taken for whole."""
+    path = files.statement_of(member_id)
+    if path.exists():
+        return
+    with path.open("w") as file, db.transaction() as tx:
+        file.write(f"Statement of member {member_id}\n")
+        world.charge(db.member(tx, member_id), key=f"statement:{member_id}")
+        file.write("Charged: 19.90\n")

@@ -1,0 +1,61 @@
+"""How jobcheck runs the club, and how a new member is put into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jobcheck
+
+club = jobcheck.Rig(
+    jobcheck.celery("club.app:app"),
+    upstreams={
+        "broker": jobcheck.redis(),
+        "cache": jobcheck.redis(),
+        "db": jobcheck.postgres(setup="schema.sql"),
+        "payments": jobcheck.provider(idempotency="Idempotency-Key"),
+        "mail": jobcheck.smtp(),
+    },
+    env={
+        "BROKER_URL": "{broker.url}",
+        "CACHE_URL": "{cache.url}",
+        "DATABASE_URL": "{db.url}",
+        "PAYMENTS_URL": "{payments.base}",
+        "SMTP_HOST": "{mail.host}",
+        "SMTP_PORT": "{mail.port}",
+        "STATEMENTS": "{folder}/statements",
+    },
+    effects={
+        "entries": jobcheck.rows("db", "select member_id, line from entries"),
+        "payouts": jobcheck.rows("db", "select member_id, cents from payouts"),
+        # A row for each ten points: an increment that was made twice is two rows, not one row with another number.
+        "points": jobcheck.rows("db", "select id as member_id, generate_series(10, points, 10) as points from members"),
+        "statements": jobcheck.files("{folder}/statements"),
+    },
+)
+
+# The functions below run in a child process with the rig's environment; the club is imported there and not here.
+
+
+def member(case: jobcheck.Case) -> int:
+    """A member, and nothing enqueued. What it returns is what a job is called with."""
+    from club import db
+
+    with db.transaction() as tx:
+        member_id = db.add_member(tx, f"member-{case.number}@example.com", "2026-05", 2500)
+    case.owns(member=member_id)
+    return member_id
+
+
+def __getattr__(name: str) -> Callable[[jobcheck.Case], None]:
+    """`enqueue_wrong_no_key`, and the like for every job: a member, and the job enqueued."""
+    verb, _, rest = name.partition("_")
+    module, _, job = rest.partition("_")
+    if verb != "enqueue" or module not in ("wrong", "right") or not job:
+        raise AttributeError(name)
+
+    def enqueue(case: jobcheck.Case) -> None:
+        from importlib import import_module
+
+        getattr(import_module(f"club.{module}"), job).delay(member(case))
+
+    return enqueue
