@@ -81,7 +81,7 @@ class Exploration:
     async def _explore(self) -> SubjectReport:
         warm_up = await self._trial("warm-up")
         if problem := _spoilt(warm_up):
-            return self._report([], [], problem=problem)
+            return self._report([], [], problem="\n".join([problem, *self.mode.lane.trace.notes]))
         first, second = await self._trial("recording"), await self._trial("recording")
         if problem := self._unusable(first, second):
             return self._report([], [], problem=problem)

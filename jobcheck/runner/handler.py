@@ -6,9 +6,9 @@ A killed run is followed by a second one, as a queue with late acks would do it.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, WorkerError
@@ -118,13 +118,18 @@ class HandlerMode:
         if exit_.status != 0:
             running.filed = f"failed: {exit_.text}"
             if running.purpose in ("warm-up", "recording"):
-                running.problems.append(f"the handler failed in a clean run: {exit_.text}{_where(exit_)}")
+                running.problems.append(
+                    f"the handler failed in a clean run: {exit_.text}{_where(exit_, self.lane.rig.folder)}"
+                )
         await self.lane.settle_links([self._slot])
 
 
-def _where(exit_: Exit) -> str:
+def _where(exit_: Exit, root: Path) -> str:
+    """The innermost line of the user's own code, else the last ones there are."""
     lines: Sequence[str] = exit_.error.get("where", ()) if exit_.error else ()
-    return "".join(f"\n    {os.path.relpath(line) if line.startswith('/') else line}" for line in lines[-2:])
+    own = [line for line in lines if line.startswith(f"{root}/")]
+    shown = [line.removeprefix(f"{root}/") for line in own[-1:]] or lines[-2:]
+    return "".join(f"\n    {line}" for line in shown)
 
 
 def _arguments(case: Case) -> tuple[list[Any], Mapping[str, Any]]:

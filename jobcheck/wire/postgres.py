@@ -50,6 +50,7 @@ class PostgresDecoder(StreamDecoder):
         self._session = Session()
         self._replies = Replies(self._session)
         self._started = False
+        self._refused_tls = False
         self._long = 0
         """Type of the client's message that is passed through because it is long."""
         self._copying = False
@@ -60,6 +61,15 @@ class PostgresDecoder(StreamDecoder):
     def backend_pid(self) -> int:
         """The server process of this connection, 0 before it is known."""
         return self._replies.backend_pid
+
+    def client_end(self) -> list[Unit]:
+        """As of every decoder; a client that leaves because it was refused TLS is told of in a note."""
+        units = super().client_end()
+        if self._refused_tls and not self._started:
+            self._refused_tls = False
+            note = f"the client left because it insists on TLS, which the tap does not speak yet: {self.tls_advice}"
+            units.append(Unit(b"", Kind.CONTROL, "postgres TLS refused", note=note))
+        return units
 
     # Client.
 
@@ -109,6 +119,7 @@ class PostgresDecoder(StreamDecoder):
         if code in (SSL_REQUEST, GSS_REQUEST):
             unit.shape = "postgres SSLRequest" if code == SSL_REQUEST else "postgres GSSENCRequest"
             unit.answer = b"N"
+            self._refused_tls = code == SSL_REQUEST
         elif code == CANCEL_REQUEST:
             unit.shape = "postgres CancelRequest"
             self._started = True

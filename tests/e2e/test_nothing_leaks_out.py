@@ -57,6 +57,54 @@ def test_a_host_that_is_not_declared_is_refused_by_its_name(tmp_path: Path) -> N
     assert "the job wants to talk to api.example.com:443, which is neither tapped nor declared" in subject.problem
 
 
+TLS_RIG = """
+import jobcheck
+
+tiny = jobcheck.Rig(
+    jobcheck.celery("tiny:app"),
+    upstreams={"broker": jobcheck.redis(), "db": jobcheck.postgres(), "pay": jobcheck.provider()},
+    env={"BROKER_URL": "{broker.url}", "DB": "{db.url}", "PAY": "{pay.host}:{pay.port}"},
+)
+
+def row(case):
+    case.owns(key=f"key-{case.number}")
+    return f"key-{case.number}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            '    import os, psycopg\n    psycopg.connect(os.environ["DB"] + "?sslmode=require")\n',
+            "db: the client left because it insists on TLS, which the tap does not speak yet: add sslmode=disable",
+        ),
+        (
+            '    import os, urllib.request as r\n    r.urlopen("https://" + os.environ["PAY"] + "/x", timeout=5)\n',
+            "pay: a TLS handshake was seen where plain http was expected",
+        ),
+    ],
+)
+def test_tls_is_explained_in_a_sentence(tmp_path: Path, body: str, said: str) -> None:
+    reference = tiny.write(tmp_path, body + tiny.ONCE)
+    (tmp_path / "rig.py").write_text(TLS_RIG)
+    subject = tiny.only(tiny.explore(reference, mode="handler"))
+    assert subject.verdict == "unknown"
+    assert said in subject.problem
+    assert "tiny.py:" in subject.problem, "the line of the user's own code"
+
+
+def test_a_unix_socket_is_named(tmp_path: Path) -> None:
+    path = tmp_path / ".s.PGSQL.5432"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+        body = f"    import socket\n    s = socket.socket(socket.AF_UNIX)\n    s.connect({str(path)!r})\n"
+        subject = tiny.only(tiny.explore(tiny.write(tmp_path, body + tiny.ONCE), mode="handler"))
+    assert subject.verdict == "unknown"
+    assert f"the job talks to unix:{path} around the taps" in subject.problem
+
+
 def test_the_environment_of_a_job_is_not_the_developers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRODUCTION_DATABASE_URL", "postgres://prod/db")
     body = '    import os\n    assert "PRODUCTION_DATABASE_URL" not in os.environ\n'

@@ -94,7 +94,7 @@ def failure(error):
     """What went wrong, with the frames of the app and not those of the agent."""
     frames = traceback.extract_tb(error.__traceback__)
     shown = [frame for frame in frames if frame.filename != __file__]
-    where = ["%s:%s %s" % (frame.filename, frame.lineno, frame.name) for frame in shown[-4:]]
+    where = ["%s:%s %s" % (frame.filename, frame.lineno, frame.name) for frame in shown[-12:]]
     return {"error": type(error).__name__, "message": str(error) or repr(error), "where": where}
 
 
