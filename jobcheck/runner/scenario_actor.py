@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ..aio import Tasks, wait_for
@@ -23,56 +22,20 @@ from ..faults.actions import (
 )
 from ..faults.model import ANY, Scope
 from ..services.clients import redis_client
-from ..systems.contract import Settings
 from ..tap.sight import Sight
-from .agents import Agent
-from .rig import Rig
-from .scenario_book import Book
 from .scenario_gate import Arm
-from .scenario_lane import ScenarioLane
 from .scenario_network import Weather
 from .scenario_posts import Fallen, Post
-from .scenario_work import Work
+from .scenario_world import Done, World
 
 COPY_WITHIN = 1.0
 """Seconds in which another worker must take the copy of a job that is held."""
+PATIENCE = 1.0
+"""Seconds that a kill or a restart waits for an idle worker to be given a job."""
+WITHIN_JOB = 0.04
+"""A kill that waited for a job comes at a random moment within this many seconds of it."""
 CRASHES = 5
 """A worker that ends by itself more often than this is not started again."""
-
-
-@dataclass(slots=True)
-class Done:
-    """One action that was carried out."""
-
-    at: float
-    """Seconds after the workload began."""
-    text: str
-    fault: int = -1
-    outcome: str = ""
-    met: bool = False
-    """It met a running job."""
-
-
-@dataclass(slots=True)
-class World:
-    """What an actor acts on."""
-
-    lane: ScenarioLane
-    posts: dict[str, Post]
-    work: Work
-    book: Book
-    settings: Settings
-    recovery: Agent
-    """Runs the system's own recovery, beside the producers."""
-    rigs: Mapping[str, Rig]
-    ready: float
-    """Seconds for a worker to boot."""
-    notes: list[str] = field(default_factory=list)
-    done: list[Done] = field(default_factory=list)
-
-    def note(self, text: str) -> None:
-        if text and text not in self.notes:
-            self.notes.append(text)
 
 
 class Actor:
@@ -87,6 +50,7 @@ class Actor:
         self._resting = asyncio.Event()
         self._resting.set()
         self._arms: list[tuple[Arm, ArmKill]] = []
+        self._within = world.lane.stage.seeds.stream("kill", "moment within a job")
         self._crashes: dict[str, int] = {}
 
     @property
@@ -180,11 +144,24 @@ class Actor:
             if not post.alive:
                 self._tell(action, f"{worker} was down")
                 return
+            if hit is None and await self._given_a_job(post):
+                await asyncio.sleep(WITHIN_JOB * self._within.random())
             fallen = await post.fell(scope, hit)
             if scope != "child":
                 self.world.book.happened(WorkerGone(worker, restart))
             self._tell(action, _running(fallen), bool(fallen.jobs))
             await self._recover(fallen)
+
+    async def _given_a_job(self, post: Post) -> bool:
+        """Waits a while for an idle worker to get a job; whether it had to wait, and got one."""
+        book = self.world.book
+        if book.running(post.name):
+            return False
+        try:
+            await wait_for(lambda: book.running(post.name) or not post.alive, "a job", deadline=PATIENCE)
+        except WaitTimeout:
+            return False
+        return post.alive
 
     def _arm(self, action: ArmKill) -> None:
         arm = Arm(action.point, action.scope, action.restart, action.fault)
@@ -217,6 +194,7 @@ class Actor:
         """A polite stop, and the next worker; of another version where one is named."""
         post = self.world.posts[worker]
         async with post.busy:
+            await self._given_a_job(post)
             running = self.world.book.running(worker)
             if post.alive:
                 await self._recover(await post.stop(self.world.ready))
@@ -273,10 +251,11 @@ class Actor:
         tags = [tag for tag in fallen.tags if tag]
         if not tags:
             return
-        await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call)
-        world.note(
-            f"leases of killed workers were rewound; the user's own of {world.settings.lease:g} s was left as it is"
-        )
+        if await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call):
+            lease = world.settings.lease
+            world.note(
+                f"leases of workers that were gone were rewound; the user's own of {lease:g} s was left as it is"
+            )
         if gone := await self._expire(fallen.jobs):
             world.note("expired with the lease: " + ", ".join(gone))
 

@@ -115,9 +115,11 @@ class PostGate:
         )
 
     def _note(self, sight: Sight) -> None:
-        if sight.role in NOT_KEPT or sight.unit.kind in (Kind.CONTROL, Kind.PART) or not sight.job:
+        if sight.role in NOT_KEPT or not sight.job:
             return
         self.traffic[sight.upstream] += 1
+        if sight.unit.kind in (Kind.CONTROL, Kind.PART):
+            return
         job = self._book.jobs.get(sight.job)
         if job is None:
             return

@@ -14,9 +14,9 @@ from ..history.ids import short_id
 from ..history.records import Effect, Verdict
 from ..scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, RecoveredWithin, Scenario
 from ..systems.contract import Settings, System
-from .scenario_actor import Done
 from .scenario_book import DIED, ENDED, Book, Job
 from .scenario_work import Enqueued
+from .scenario_world import Done
 
 SHOWN = 20
 """Bad cases that are told in full."""

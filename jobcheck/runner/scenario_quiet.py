@@ -9,7 +9,8 @@ from typing import cast
 from ..aio import Tasks
 from ..systems.contract import Broker
 from .quiet import GRACE, SILENCE
-from .scenario_actor import Actor, World
+from .scenario_actor import Actor
+from .scenario_world import World
 
 TURN = 0.01
 """Seconds between two looks."""

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..aio import Tasks, within
-from ..checks.clean import Clean, lines_to_paste, unmatched
-from ..errors import Aborted, CaseError, JobcheckError, UsageError, WaitTimeout
+from ..errors import Aborted, CaseError, JobcheckError, WaitTimeout
 from ..events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
 from ..faults.actions import Happening, Heal, StartWorkload, WentQuiet
 from ..faults.describe import describe
-from ..faults.model import Deploy
 from ..faults.plan import Plan
 from ..faults.schedule import Schedule
 from ..history.records import CaseRecord
@@ -23,15 +21,13 @@ from ..scenario.planning import plan as plan_of
 from ..tap.sight import Sight
 from .boots import ZYGOTE
 from .rig import Rig
-from .scenario_actor import Actor, Done, World
-from .scenario_book import Book, Scribe
-from .scenario_gate import Arm, PostGate
+from .scenario_actor import Actor
+from .scenario_gate import Arm
 from .scenario_judge import Judged, Seen, judge_scenario
 from .scenario_lane import ScenarioLane
-from .scenario_posts import Post
+from .scenario_open import Baseline, open_world, record_clean, start_all
 from .scenario_quiet import Calm
-from .scenario_versions import version_rigs
-from .scenario_work import Enqueued, Producers, Values, Work
+from .scenario_world import Done, World
 
 TICK = 0.25
 """Seconds between two looks at servers and workers."""
@@ -86,94 +82,21 @@ class ScenarioRun:
         self._world: World
         self._actor: Actor
         self._calm: Calm
-        self._producers: Producers
-        self._clean: Clean
-        self._since = 0
-        self._per_case = 1
+        self._baseline: Baseline
 
     async def run(self) -> dict[str, Any]:
         """The scenario's part of the report. What can be known to be wrong before the faults raises."""
-        await self._open()
+        self._world = await open_world(self.scenario, self.rig, self.lane, self.folder, self._boot, self._strike)
+        self._actor = Actor(self._world, self._did)
+        self._calm = Calm(self._world, self._actor, lambda: False)
         try:
-            await self._record_clean()
+            await start_all(self._world)
+            self._baseline = await record_clean(self._world, self.scenario, self.rig, self._calm, self._tasks)
             ending = await self._live()
             return await self._judge(ending)
         finally:
             await self._actor.close()
             await self._tasks.close()
-
-    # Before the faults
-
-    async def _open(self) -> None:
-        """Boots producers and workers. Raises UsageError, ServiceError or WorkerError."""
-        lane, scenario, system = self.lane, self.scenario, self.rig.system
-        rigs = await version_rigs(self.rig, dict(scenario.versions), lane.stage, self.folder, scenario.where)
-        first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
-        first = first or next(iter(scenario.versions), "")
-        book = Book(lane.stage.clock, lambda: self._world.settings.guarantee == "at-least-once")
-        function = self.rig.reference(scenario.workload.enqueue)
-        self._producers = Producers(lane, book, function, rigs)
-        values = Values(scenario.workload, self.plan.seed)
-        values(0)
-        deployed = [fault.version for fault in scenario.faults if isinstance(fault, Deploy)]
-        await self._producers.open([first, *deployed])
-        recovery = await lane.agent(await lane.slot("recovery"))
-        settings = await system.describe(self._producers.agent(first).call, safe=False)
-        work = Work(scenario.workload, self._producers, book, values)
-        work.version = work.before = first
-        posts: dict[str, Post] = {}
-        for name in scenario.worker_names:
-            scribe = Scribe(system.dialect(), book, name)
-            slot = await lane.slot(name, scribe)
-            scribe.slot = slot
-            gate = PostGate(book, name, system.broker, self._strike)
-            posts[name] = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, self._boot)
-        ready = scenario.timeouts.ready
-        self._world = World(lane, posts, work, book, settings, recovery, rigs, ready)
-        self._actor = Actor(self._world, self._did)
-        self._calm = Calm(self._world, self._actor, lambda: False)
-        await asyncio.gather(*(post.start(ready) for post in posts.values()))
-
-    async def _record_clean(self) -> None:
-        """Two cases without faults: the first warms up, the second is the measure of all others."""
-        for _ in range(2):
-            since = await self.lane.prime()
-            made = await self._producers.make(self._world.work.version, self._world.work._values(-1))
-            self._check_clean(made)
-            if left := await self._calm.reached(self.scenario.timeouts.drain, self._tasks):
-                raise CaseError(f"a clean case of {self.scenario.workload.enqueue} did not end: {left}")
-            effects, problems = await self.lane.all_effects(since, [made.record])
-            if failed := self._world.book.filed(made.record.id):
-                raise CaseError(f"a clean case of {self.scenario.workload.enqueue} failed: {failed}")
-            if problems:
-                raise CaseError("; ".join(problems))
-        self._clean = Clean(made.record, tuple(one for one in effects if one.applied and one.case == made.record.id))
-        self._per_case = sum(len(job.deliveries) for job in self._world.book.of_case(made.record.id))
-        if missing := unmatched(self.scenario.contracts, self._clean):
-            kinds = {name: spec.kind for name, spec in self.rig.upstreams.items()}
-            paste = "\n    ".join(lines_to_paste(self._clean, kinds))
-            raise UsageError(
-                f"{self.scenario.where.lead('expect')}" + "; ".join(missing),
-                hint=f"the clean run showed:\n    {paste}",
-            )
-        self._since = await self.lane.prime()
-
-    def _check_clean(self, made: Enqueued) -> None:
-        what = self.scenario.workload.enqueue
-        if not made.acknowledged:
-            raise CaseError(made.error)
-        if not made.record.jobs:
-            eager = "; the app runs jobs eagerly (task_always_eager)" if self._world.settings.eager else ""
-            raise CaseError(
-                f"{what} ran, and no job arrived on the broker{eager}",
-                hint="jobcheck explore says more about one case: is the broker's variable in the rig's env?",
-            )
-        if not made.record.ids:
-            raise UsageError(
-                f"{self.scenario.workload.where.lead('enqueue')}{what} owns no ids, so the effects of many cases "
-                "cannot be told apart",
-                hint="call case.owns(invoice=invoice.id) in it",
-            )
 
     # The faults
 
@@ -187,7 +110,7 @@ class ScenarioRun:
             del world.book.jobs[number]
         world.book.ended = 0
         self._calm = Calm(world, self._actor, lambda: not self.schedule.idle)
-        expected = self.plan.count * self._per_case
+        expected = self.plan.count * self._baseline.deliveries
         lines = describe(self.plan, deliveries=expected)
         self.bus.emit(
             ScenarioStarted(
@@ -299,7 +222,7 @@ class ScenarioRun:
     async def _settle(self) -> None:
         for name in self.scenario.settle:
             where, _, function = self.rig.reference(name).rpartition(":")
-            agent = self._producers.agent(self._world.work.version)
+            agent = self._world.producers.agent(self._world.work.version)
             await agent.call(where, function)
             self._did(Done(round(self._world.book.now(), 3), f"settle: {name}"))
 
@@ -322,17 +245,17 @@ class ScenarioRun:
     async def _judge(self, ending: Ending) -> dict[str, Any]:
         world, scenario, work = self._world, self.scenario, self._world.work
         problem = ending.problem
-        cases: list[CaseRecord] = [self._clean.case, *(case.record for case in work.cases if case.record.ids)]
+        cases: list[CaseRecord] = [self._baseline.clean.case, *(case.record for case in work.cases if case.record.ids)]
         try:
-            effects, owners = await self.lane.all_effects(self._since, cases)
+            effects, owners = await self.lane.all_effects(self._baseline.since, cases)
         except (JobcheckError, OSError) as error:
             effects, owners, problem = [], [], problem or f"the effects could not be read: {error}"
-        clean_id = self._clean.case.id
+        clean_id = self._baseline.clean.case.id
         seen = Seen(
             scenario=scenario,
             system=self.rig.system,
             settings=world.settings,
-            clean=self._clean,
+            clean=self._baseline.clean,
             cases=work.cases,
             effects=[effect for effect in effects if effect.case != clean_id],
             book=world.book,

@@ -112,7 +112,7 @@ class Work:
         self._workload = workload
         self._producers = producers
         self._book = book
-        self._values = values
+        self.values = values
         self.cases: list[Enqueued] = []
         self.pace = Pace(workload.rate)
         self.over = False
@@ -153,7 +153,7 @@ class Work:
                 if self._stopped:
                     break
                 version = self.version if self.draw() < self.share else self.before
-                made = await self._producers.make(version, self._values(number))
+                made = await self._producers.make(version, self.values(number))
                 if not self._given_up:
                     self.cases.append(made)
                 self.pace.count = len(self.cases)

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from jobcheck.events import Bus, Event, ScenarioFinished, ScenarioProgress, ScenarioStarted, ScenarioStep
 from jobcheck.history.report import Report
 from jobcheck.runner.facade import Result
-from jobcheck.runner.scenario import dry, run_scenario
+from jobcheck.runner.scenario import dry, load, run_scenario
 from jobcheck.store.journal import read_journal
 
 APPS = Path(__file__).parents[2] / "scenarios" / "apps"
@@ -57,21 +58,21 @@ faults:
   - {duplicate: 10%, mode: later, delay: 200ms}
   - {toxic: latency, upstream: db, latency: 5, jitter: 3}
   - {toxic: slicer, upstream: accounting, average_size: 20, stream: upstream}
-  - {outage: payments, status: 503, at: 1s, for: 1s}
-  - {outage: accounting, at: 2s, for: 0.5s}
+  - {outage: payments, status: 503, at: 1s, for: 2s}
+  - {outage: accounting, at: 3s, for: 0.5s}
   - {restart: w2, after: 30 deliveries}
 expect:
 """
     events: list[Event] = []
-    file = write(tmp_path, faults + CHAIN + "  - recovered_within: 60s\n", work="count: 20, rate: 8/s")
+    file = write(tmp_path, faults + CHAIN + "  - recovered_within: 60s\n", work="count: 24, rate: 8/s")
     result = run(file, tmp_path, events.append)
     scenario = only(result.report)
     assert scenario["losses"]["handler"] == scenario["losses"]["settings"] == 0, scenario["bad"]
     assert scenario["problem"] == "", scenario["actions"]
     assert result.report.verdict == "ok", scenario["expectations"]
     counts = scenario["counts"]
-    assert counts["attempted"] == counts["acknowledged"] == 20
-    assert counts["ok"] + counts["lost"] == 20
+    assert counts["attempted"] == counts["acknowledged"] == 24
+    assert counts["ok"] + counts["lost"] == 24
     assert counts["lost"] == scenario["losses"]["transport"]
     assert all(fault["met"] for fault in scenario["faults"]), scenario["faults"]
     assert all(item["held"] for item in scenario["expectations"])
@@ -138,22 +139,6 @@ def test_with_early_acks_a_killed_job_is_lost_by_the_settings(tmp_path: Path) ->
     assert scenario["verdict"] == "broken"
 
 
-def test_two_versions_of_the_app_work_side_by_side_or_they_do_not(tmp_path: Path) -> None:
-    """Half of the workers and half of the cases get version 2, in a right and in a wrong edition."""
-    found = {}
-    for edition, back in (("right", ", rollback: true, for: 1s"), ("wrong", "")):
-        text = (
-            f"versions: {{v1: {APPS}/invoices, v2: {APPS}/invoices_v2/{edition}}}\n"
-            f"faults:\n  - {{deploy: v2, at: 0.2s, mix: 50%{back}}}\nexpect:\n"
-        )
-        found[edition] = only(run(write(tmp_path, text + CHAIN, work="count: 30, rate: 10/s"), tmp_path).report)
-    right, wrong = found["right"], found["wrong"]
-    assert (right["verdict"], right["problem"], right["counts"]["ok"]) == ("ok", "", 30), right["expectations"]
-    assert [action["text"].split()[0] for action in right["actions"]] == ["enqueue", "enqueue", "deploy", "deploy"]
-    assert wrong["verdict"] == "broken"
-    assert wrong["losses"]["handler"] > 0
-
-
 def test_a_fault_that_met_nobody_is_not_exercised(tmp_path: Path) -> None:
     """Green would be a lie. The rate that was not reached is told, too."""
     faults = "faults:\n  - {kill: tree, point: payments POST /refunds, at: 0s}\nexpect:\n"
@@ -211,6 +196,47 @@ def test_a_broker_that_dies_for_good_ends_the_run_with_what_it_had(tmp_path: Pat
     assert "broker" in scenario["problem"]
     assert "died" in scenario["problem"]
     assert scenario["counts"]["attempted"] >= 5
+
+
+SHIPPED = ("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scenario_is_green_on_the_right_shop(tmp_path: Path, name: str) -> None:
+    """As it lies there. What is lost is lost at the transport, and counted."""
+    scenario = only(run(APPS.parent / f"{name}.yaml", tmp_path).report)
+    assert scenario["problem"] == "", [action for action in scenario["actions"] if not action["met"]]
+    assert scenario["verdict"] == "ok", (scenario["expectations"], scenario["bad"])
+    assert scenario["losses"]["handler"] == scenario["losses"]["settings"] == 0
+    counts = scenario["counts"]
+    assert counts["attempted"] == scenario["workload"]["count"]
+    assert counts["ok"] + scenario["losses"]["transport"] == counts["attempted"]
+    assert counts["lost"] == scenario["losses"]["transport"]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_scenario_is_red_on_the_wrong_shop(tmp_path: Path, name: str) -> None:
+    """The same file with the naive job, or with the wrong edition of version 2."""
+    text = (APPS.parent / f"{name}.yaml").read_text().replace("apps/", f"{APPS}/")
+    if "versions:" in text:
+        text = text.replace("invoices_v2/right", "invoices_v2/wrong")
+    else:
+        # The naive job does not call the accounting.
+        lines = [line for line in text.splitlines() if "accounting" not in line]
+        text = "\n".join(lines).replace("enqueue: new_invoice,", "enqueue: new_invoice_naive,")
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(text)
+    scenario = only(run(file, tmp_path).report)
+    assert scenario["verdict"] == "broken", scenario["problem"]
+    assert any(item["held"] is False for item in scenario["expectations"])
+    assert scenario["bad"]
+
+
+def test_shipped_scenarios_say_what_they_are() -> None:
+    """There are no others, and each has a title."""
+    files = sorted(APPS.parent.glob("*.yaml"))
+    assert {file.stem for file in files} == set(SHIPPED)
+    assert len({load(file).scenario.title for file in files}) == len(files)
 
 
 def test_the_same_seed_gives_the_same_plan(tmp_path: Path) -> None:

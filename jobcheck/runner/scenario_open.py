@@ -1,0 +1,122 @@
+"""Before the faults: producers and workers are booted, and one case is recorded without any fault."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..aio import Tasks
+from ..checks.clean import Clean, lines_to_paste, unmatched
+from ..errors import CaseError, UsageError
+from ..faults.model import Deploy
+from ..scenario.model import Scenario
+from ..tap.sight import Sight
+from .rig import Rig
+from .scenario_book import Book, Scribe
+from .scenario_gate import Arm, PostGate
+from .scenario_lane import ScenarioLane
+from .scenario_posts import Post
+from .scenario_quiet import Calm
+from .scenario_versions import version_rigs
+from .scenario_work import Enqueued, Producers, Values, Work
+from .scenario_world import World
+
+LATE = "at-least-once"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a clean case showed."""
+
+    clean: Clean
+    deliveries: int
+    """Deliveries of one case."""
+    since: int
+    """Number in the ledger from which on effects count."""
+
+
+async def open_world(
+    scenario: Scenario,
+    rig: Rig,
+    lane: ScenarioLane,
+    folder: Path,
+    boot: str,
+    strike: Callable[[str, Arm, Sight], None],
+) -> World:
+    """Boots the producers and prepares the workers' posts. Raises UsageError, ServiceError or WorkerError."""
+    rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
+    first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
+    first = first or next(iter(scenario.versions), "")
+    promised: list[str] = []
+    book = Book(lane.stage.clock, lambda: LATE in promised)
+    producers = Producers(lane, book, rig.reference(scenario.workload.enqueue), rigs)
+    values = Values(scenario.workload, lane.stage.seeds.seed)
+    values(0)  # a provider that is not there is told now
+    deployed = [fault.version for fault in scenario.faults if isinstance(fault, Deploy)]
+    await producers.open([first, *deployed])
+    recovery = await lane.agent(await lane.slot("recovery"))
+    settings = await rig.system.describe(producers.agent(first).call, safe=False)
+    promised.append(settings.guarantee)
+    work = Work(scenario.workload, producers, book, values)
+    work.version = work.before = first
+    posts: dict[str, Post] = {}
+    for name in scenario.worker_names:
+        scribe = Scribe(rig.system.dialect(), book, name)
+        slot = await lane.slot(name, scribe)
+        scribe.slot = slot
+        gate = PostGate(book, name, rig.system.broker, strike)
+        posts[name] = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, boot)
+    return World(lane, posts, producers, work, book, settings, recovery, rigs, scenario.timeouts.ready)
+
+
+async def start_all(world: World) -> None:
+    """Every worker is up. Raises WorkerError."""
+    await asyncio.gather(*(post.start(world.ready) for post in world.posts.values()))
+
+
+async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, tasks: Tasks) -> Baseline:
+    """Two cases without faults: the first warms up, the second is the measure of all others.
+
+    Raises CaseError when one does not do what it should, UsageError when a contract speaks of what it never showed.
+    """
+    lane, what = world.lane, scenario.workload.enqueue
+    for _ in range(2):
+        since = await lane.prime()
+        made = await world.producers.make(world.work.version, world.work.values(0))
+        _check(made, world, scenario)
+        if left := await calm.reached(scenario.timeouts.drain, tasks):
+            raise CaseError(f"a clean case of {what} did not end: {left}")
+        effects, problems = await lane.all_effects(since, [made.record])
+        if failed := world.book.filed(made.record.id):
+            raise CaseError(f"a clean case of {what} failed: {failed}")
+        if problems:
+            raise CaseError("; ".join(problems))
+    clean = Clean(made.record, tuple(one for one in effects if one.applied and one.case == made.record.id))
+    if missing := unmatched(scenario.contracts, clean):
+        paste = "\n    ".join(lines_to_paste(clean, {name: spec.kind for name, spec in rig.upstreams.items()}))
+        raise UsageError(
+            f"{scenario.where.lead('expect')}" + "; ".join(missing), hint=f"the clean run showed:\n    {paste}"
+        )
+    deliveries = sum(len(job.deliveries) for job in world.book.of_case(made.record.id))
+    return Baseline(clean, deliveries, await lane.prime())
+
+
+def _check(made: Enqueued, world: World, scenario: Scenario) -> None:
+    """Raises CaseError or UsageError when the case cannot be followed."""
+    what = scenario.workload.enqueue
+    if not made.acknowledged:
+        raise CaseError(made.error)
+    if not made.record.jobs:
+        eager = "; the app runs jobs eagerly (task_always_eager)" if world.settings.eager else ""
+        raise CaseError(
+            f"{what} ran, and no job arrived on the broker{eager}",
+            hint="jobcheck explore says more about one case: is the broker's variable in the rig's env?",
+        )
+    if not made.record.ids:
+        raise UsageError(
+            f"{scenario.workload.where.lead('enqueue')}{what} owns no ids, so the effects of many cases "
+            "cannot be told apart",
+            hint="call case.owns(invoice=invoice.id) in it",
+        )
