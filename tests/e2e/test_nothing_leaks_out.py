@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,11 +17,12 @@ from jobcheck.tap.refuse import RefusingProxy
 from . import tiny
 
 
-@pytest.fixture
-def elsewhere() -> Iterator[int]:
-    """The port of a server that no tap stands in front of."""
-    server = socket.create_server(("127.0.0.1", 0))
+@contextmanager
+def serving(server: socket.socket, address: object) -> Iterator[None]:
+    """A server that accepts everybody and says nothing."""
     connections: list[socket.socket] = []
+    server.bind(address)
+    server.listen()
 
     def serve() -> None:
         try:
@@ -31,12 +33,22 @@ def elsewhere() -> Iterator[int]:
 
     thread = threading.Thread(target=serve)
     thread.start()
-    yield server.getsockname()[1]
-    server.shutdown(socket.SHUT_RDWR)
-    server.close()
-    thread.join()
-    for one in connections:
-        one.close()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join()
+        for one in connections:
+            one.close()
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[int]:
+    """The port of a server that no tap stands in front of."""
+    server = socket.socket()
+    with serving(server, ("127.0.0.1", 0)):
+        yield server.getsockname()[1]
 
 
 def test_a_peer_around_the_taps_is_named_and_nothing_is_struck(tmp_path: Path, elsewhere: int) -> None:
@@ -96,9 +108,7 @@ def test_tls_is_explained_in_a_sentence(tmp_path: Path, body: str, said: str) ->
 
 def test_a_unix_socket_is_named(tmp_path: Path) -> None:
     path = tmp_path / ".s.PGSQL.5432"
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
-        server.listen()
+    with serving(socket.socket(socket.AF_UNIX), str(path)):
         body = f"    import socket\n    s = socket.socket(socket.AF_UNIX)\n    s.connect({str(path)!r})\n"
         subject = tiny.only(tiny.explore(tiny.write(tmp_path, body + tiny.ONCE), mode="handler"))
     assert subject.verdict == "unknown"
