@@ -53,7 +53,6 @@ def test_a_right_shop_survives_kills_copies_a_bad_network_an_outage_and_a_restar
     faults = """\
 faults:
   - {kill: tree, point: after payments POST /charges, at: 0.1s}
-  - {kill: child, point: before mail DATA, at: 0.4s}
   - {duplicate: 20%, mode: while running}
   - {duplicate: 10%, mode: later, delay: 200ms}
   - {toxic: latency, upstream: db, latency: 5, jitter: 3}
