@@ -15,6 +15,7 @@ from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, JobcheckError
 
 COMMANDS = {
     "demo": "Find the planted bugs of the sample shop, and none where there is none.",
+    "run": "Run scenario files: faults while many jobs run, and what must hold in the end.",
     "explore": "Strike one job at every point where breaking can matter, and count its effects.",
     "replay": "Run one finding again: FIXED, FAILED or ERROR.",
     "accept": "Accept a known finding, with a reason and an end: still shown, not failing.",
@@ -56,7 +57,7 @@ class Lazy(click.Group):
             formatter.write_dl(
                 [
                     ("0", "all held"),
-                    ("1", "a contract was broken by the handler or the settings"),
+                    ("1", "a contract was broken by the handler or the settings, or a scenario does not hold"),
                     ("2", "unknown, not exercised or aborted"),
                     ("3", "the command, the rig or a contract is wrong"),
                 ]

@@ -1,4 +1,4 @@
-"""JUnit XML: one test suite per job and mode, one test case per strike."""
+"""JUnit XML: one test suite per job and mode, one test case per strike; a suite of its own for each scenario."""
 
 from __future__ import annotations
 
@@ -6,22 +6,29 @@ import xml.etree.ElementTree as ET
 
 from jobcheck.history.report import FindingReport, PointReport, Report, StrikeReport, SubjectReport
 
+from .junit_scenarios import scenario_suite
+from .scenario_view import views
 from .stories import Told, plain_story
 from .text import OK, UNSURE, clean, coverage_line, finding_words, title_of
 
 
-def junit(report: Report, *, fail_transport: bool = False) -> str:
+def junit(report: Report, *, fail_transport: bool = False, fail_on: str = "settings") -> str:
     """The report as JUnit XML.
 
     A bad verdict is a failure with its story; one that is neither a pass nor a breach is an error. What is laid at the
     transport, or accepted, is skipped with a message, as it does not fail the run either (`fail_transport`: it does).
+    What makes a scenario a failure, `fail_on` says.
     """
     root = ET.Element("testsuites", name=clean(report.command))
     for subject in report.subjects:
         _suite(root, report, subject, fail_transport)
+    for view in views(report.scenarios):
+        scenario_suite(root, report, view, "all" if fail_transport else fail_on)
+    for suite in root:
+        _total(suite)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(suite.get(key, "0")) for suite in root)))
-    root.set("time", f"{sum(subject.seconds for subject in report.subjects):.3f}")
+    root.set("time", f"{sum(float(suite.get('time', 0)) for suite in root):.3f}")
     ET.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
@@ -42,10 +49,13 @@ def _suite(root: ET.Element, report: Report, subject: SubjectReport, fail_transp
         case = ET.SubElement(suite, "testcase", classname=f"jobcheck.{name}", name="exploration", time="0.000")
         problem = clean(subject.problem or "the job was not explored")
         ET.SubElement(case, "error", type="unknown", message=problem).text = problem
+    suite.set("time", f"{subject.seconds:.3f}")
+
+
+def _total(suite: ET.Element) -> None:
     suite.set("tests", str(len(suite.findall("testcase"))))
     for key, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(key, str(len(suite.findall(f"testcase/{tag}"))))
-    suite.set("time", f"{subject.seconds:.3f}")
 
 
 def _properties(suite: ET.Element, report: Report, subject: SubjectReport) -> None:

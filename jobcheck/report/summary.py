@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from jobcheck.history.report import Report
 
+from . import summary_scenarios
+from .scenario_view import views
 from .stories import Told, causes_by_verdict, plain_story, stories
 from .text import (
     by_name,
@@ -27,12 +30,14 @@ _SPECIAL = re.compile(r"[\\`*_\[\]<>|~&@$#]")
 def summary(report: Report) -> str:
     """The report as GitHub-flavoured Markdown, far below the 1 MiB that a step may give."""
     told = stories(report)
-    lines = [
-        f"## {_SIGNS.get(report.verdict, '❌')} jobcheck: {headline(report)}",
-        "",
-        _escape(coverage_line(report.subjects, causes_by_verdict(told))),
-        "",
-    ]
+    seen = views(report.scenarios)
+    lines = [f"## {_SIGNS.get(report.verdict, '❌')} jobcheck: {headline(report)}", ""]
+    if report.subjects or not seen:
+        lines += [_escape(coverage_line(report.subjects, causes_by_verdict(told))), ""]
+    if seen:
+        lines += summary_scenarios.scenario_lines(seen, _cells)
+        lines += summary_scenarios.again(seen, _code)
+        lines += summary_scenarios.folded(seen, _fold, _code)
     failing = [item for item in told if item.finding.layer != "transport" and not item.finding.accepted]
     rest = [item for item in told if item not in failing]
     if failing:
@@ -48,7 +53,8 @@ def summary(report: Report) -> str:
         table = ["| finding | layer | job | what | accepted because |", "|---|---|---|---|---|"]
         table += [_other(item) for item in rest]
         lines += _fold("Transport findings and accepted ones: shown, not failing", table)
-    lines += _fold("All jobs", _jobs(report))
+    if report.subjects or not seen:
+        lines += _fold("All jobs", _jobs(report))
     return "\n".join(lines) + "\n"
 
 
@@ -82,7 +88,7 @@ def _fold(title: str, body: list[str]) -> list[str]:
     return ["", f"<details><summary>{_escape(title)}</summary>", "", *body, "", "</details>"]
 
 
-def _code(lines: list[str]) -> list[str]:
+def _code(lines: Sequence[str]) -> list[str]:
     """A fenced block whose fence is longer than any run of backticks in it."""
     text = [clean(line) for line in lines]
     longest = max((len(run) for line in text for run in re.findall(r"`+", line)), default=0)

@@ -12,8 +12,10 @@ from rich.text import Text
 from jobcheck.history.report import FindingReport, Report, StoryLine, SubjectReport
 
 from .progress import Progress
+from .scenario_view import ScenarioView, views
 from .screen import STYLES, Screen
 from .stories import Told, again, causes_by_verdict, shorten, stories
+from .terminal_scenarios import overview, scenario
 from .text import (
     by_name,
     count_words,
@@ -28,7 +30,7 @@ from .text import (
     verified_words,
 )
 
-__all__ = ["Progress", "render", "render_finding"]
+__all__ = ["Progress", "render", "render_finding", "render_scenario"]
 
 STORY_LINES = 20
 """Lines of a story that a terminal shows; the HTML report has all."""
@@ -45,6 +47,11 @@ def render(report: Report, console: Console, *, path: Path | None = None) -> Non
         console.print(_table(by_name(report.subjects), screen))
     for number, item in enumerate(told, 1):
         _story(item, screen, f"{number} of {len(told)}")
+    seen = views(report.scenarios)
+    if len(seen) > 1:
+        overview(seen, screen)
+    for number, view in enumerate(seen, 1):
+        scenario(view, screen, f"{number} of {len(seen)}" if len(seen) > 1 else "", _messages)
     for subject in report.subjects:
         _remarks(subject, screen)
     _ending(report, told, screen, path)
@@ -53,6 +60,11 @@ def render(report: Report, console: Console, *, path: Path | None = None) -> Non
 def render_finding(subject: SubjectReport, finding: FindingReport, console: Console) -> None:
     """Prints one finding's story, as `replay` and the pytest plugin show it."""
     _story(Told(subject, finding), Screen(console), "")
+
+
+def render_scenario(view: ScenarioView, console: Console) -> None:
+    """Prints one scenario, as the pytest plugin shows it."""
+    scenario(view, Screen(console), "", _messages)
 
 
 def _table(subjects: Sequence[SubjectReport], screen: Screen) -> Table:
@@ -191,6 +203,7 @@ def _remarks(subject: SubjectReport, screen: Screen) -> None:
 def _ending(report: Report, told: Sequence[Told], screen: Screen, path: Path | None) -> None:
     screen.line()
     notes = dict.fromkeys(note for subject in report.subjects for note in subject.notes)
+    notes |= dict.fromkeys(remark for view in views(report.scenarios) for remark in view.remarks)
     for note in notes:
         screen.hanging(Text(f"{screen.symbol('note')} ", "dim"), note, "dim")
     if notes:
@@ -199,7 +212,8 @@ def _ending(report: Report, told: Sequence[Told], screen: Screen, path: Path | N
         screen.whole(Text("report  ", "dim").append(screen.safe(str(path)), ""))
     verdict = tone(report.verdict if report.verdict in ("ok", "unknown") else "broken")
     screen.hanging(Text(f"{screen.symbol(verdict)} ", STYLES[verdict]), headline(report), STYLES[verdict])
-    screen.hanging(Text("  "), coverage_line(report.subjects, causes_by_verdict(told)))
+    if report.subjects or not report.scenarios:
+        screen.hanging(Text("  "), coverage_line(report.subjects, causes_by_verdict(told)))
     facts = [f"seed {report.seed}", f"{report.seconds:.1f} s" if report.seconds else ""]
     facts.append(f"{plural(report.redacted, 'secret')} redacted" if report.redacted else "")
     screen.hanging(Text("  "), ", ".join(filter(None, facts)), "dim")

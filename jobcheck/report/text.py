@@ -100,6 +100,8 @@ def verified_words(finding: FindingReport) -> str:
 
 def headline(report: Report) -> str:
     """The run's result in words. A demo is `ok` when it found what is planted, not when it found nothing."""
+    if report.scenarios and not report.subjects:
+        return _scenarios_headline(report)
     if report.verdict == "unknown":
         return "Not every strike gave an answer"
     if any(subject.expected for subject in report.subjects):
@@ -109,6 +111,19 @@ def headline(report: Report) -> str:
     if any(subject.findings for subject in report.subjects):
         return "The app's own code held; what was found is the transport's, or accepted"
     return "Every effect happened as often as it should"
+
+
+def _scenarios_headline(report: Report) -> str:
+    """Of scenario files: how many of them are broken, or gave no answer."""
+    count = len(report.scenarios)
+    verdicts = Counter(str(scenario.get("verdict")) for scenario in report.scenarios)
+    broken, held = verdicts["broken"], verdicts[OK]
+    if broken:
+        some = f"{broken} of {count} scenarios {'is' if broken == 1 else 'are'} broken"
+        return "The scenario is broken" if count == 1 else some
+    if held < count:
+        return "The scenario gave no answer" if count == 1 else f"{count - held} of {count} scenarios gave no answer"
+    return "The scenario held" if count == 1 else f"All {count} scenarios held"
 
 
 def by_name(subjects: Iterable[SubjectReport]) -> list[SubjectReport]:
