@@ -251,8 +251,8 @@ class Actor:
         tags = [tag for tag in fallen.tags if tag]
         if not tags:
             return
-        if await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call):
-            lease = world.settings.lease
+        lease = world.settings.lease
+        if await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call) and lease:
             world.note(
                 f"leases of workers that were gone were rewound; the user's own of {lease:g} s was left as it is"
             )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ..checks.clean import Clean, uncontracted
+from ..checks.contracts import Contract, at_least_once
 from ..checks.counts import CaseOutcome, CaseResult, Counts, Tally, tally
 from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..faults.model import Deploy, Duplicate, Fault, Outage, Poison
@@ -55,7 +56,7 @@ class Judged:
 def judge_scenario(seen: Seen) -> Judged:
     """`broken` beats `unknown` beats `ok`. Losses at the transport break `none_lost` and `counts`, and no contract."""
     outcomes = [CaseOutcome(case.record, case.acknowledged, seen.book.filed(case.record.id)) for case in seen.cases]
-    found, unfinished = _told_apart(tally(outcomes, seen.effects, seen.scenario.contracts, seen.clean), seen)
+    found, unfinished = _told_apart(tally(outcomes, seen.effects, _measures(seen), seen.clean), seen)
     layers = {result.case.id: _layer(result, seen) for result in found.bad}
     faults = [_fault(number, fault, seen) for number, fault in enumerate(seen.scenario.faults)]
     expectations = [_expectation(item, found, layers, seen) for item in seen.scenario.expect]
@@ -88,6 +89,14 @@ def judge_scenario(seen: Seen) -> Judged:
         "problem": "; ".join(problems),
     }
     return Judged(verdict, found.counts, report)
+
+
+def _measures(seen: Seen) -> list[Contract]:
+    """The contracts; where losses are counted, a case is also lost when it lacks an effect without a contract."""
+    contracts = list(seen.scenario.contracts)
+    if any(isinstance(item, NoneLost | CountsAre) for item in seen.scenario.expect):
+        contracts += [at_least_once(name) for name in uncontracted(seen.clean, contracts)]
+    return contracts
 
 
 def _told_apart(found: Tally, seen: Seen) -> tuple[Tally, int]:

@@ -129,6 +129,22 @@ def test_a_job_that_dies_between_its_delivery_and_its_reservation_is_lost_at_the
     assert [one["passed"] for one in bad["jobs"][0]["deliveries"]] == [["delivery"]]
 
 
+def test_on_rabbitmq_nothing_is_lost(tmp_path: Path) -> None:
+    """The same kill at the delivery, kills at random moments and copies: every case has all of its effects."""
+    faults = """\
+faults:
+  - {kill: tree, point: before broker delivery, at: 0.2s}
+  - {kill: tree, every: 1s}
+  - {duplicate: 20%}
+expect:
+"""
+    file = write(tmp_path, faults + CHAIN + "  - none_lost\n", rig="shop_on_rabbitmq", work="count: 16, rate: 8/s")
+    scenario = only(run(file, tmp_path).report)
+    assert (scenario["verdict"], scenario["problem"]) == ("ok", ""), (scenario["expectations"], scenario["actions"])
+    assert scenario["system"] == "celery-rabbitmq"
+    assert scenario["counts"]["ok"] == 16
+
+
 def test_with_early_acks_a_killed_job_is_lost_by_the_settings(tmp_path: Path) -> None:
     faults = "faults:\n  - {kill: tree, point: before payments POST /charges, at: 0.2s}\nexpect:\n"
     scenario = only(run(write(tmp_path, faults + CHAIN, rig="shop_early_acks"), tmp_path).report)
