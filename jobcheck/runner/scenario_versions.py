@@ -47,8 +47,8 @@ async def _version(rig: Rig, name: str, said: str, stage: Stage, base: Path) -> 
 async def _checkout(root: Path, revision: str, folder: Path) -> None:
     """The rig's folder as it was at a revision. The user's own checkout is only read."""
     expected = f"expected a folder, a Python interpreter or a git revision, got {revision!r}"
-    prefix = await _git(root, "rev-parse", "--show-prefix")
-    if prefix is None:
+    prefix, top = await _git(root, "rev-parse", "--show-prefix"), await _git(root, "rev-parse", "--show-toplevel")
+    if prefix is None or not top:
         raise UsageError(f"{expected}: no such path, and {root} is in no git repository")
     # Asked for as a commit first: what begins with a dash is no option of anything that follows.
     commit = await _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -56,7 +56,7 @@ async def _checkout(root: Path, revision: str, folder: Path) -> None:
         raise UsageError(f"{expected}: no such path, and no such revision in the repository of {root}")
     folder.mkdir()
     archive = folder.with_suffix(".tar")
-    if await _git(root, "archive", "--format=tar", "-o", str(archive), f"{commit}:{prefix}") is None:
+    if await _git(Path(top), "archive", "--format=tar", "-o", str(archive), f"{commit}:{prefix}") is None:
         raise UsageError(f"{expected}: the folder {prefix or '.'} is not in revision {revision}")
     await _run("tar", "-xf", str(archive), "-C", str(folder))
     archive.unlink()
