@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from string import Template
@@ -10,7 +11,9 @@ from typing import Any
 from jobcheck.history.report import FindingReport, Report, SubjectReport
 
 from .diagram import diagram
+from .html_scenarios import scenario_index, scenario_sections
 from .markup import Markup, el, escape, join
+from .scenario_view import views
 from .stories import Told, causes_by_verdict, stories
 from .strips import strikes_table, strip
 from .text import (
@@ -39,11 +42,36 @@ def html(report: Report) -> str:
         title=escape(f"{report.verdict}: {report.command}"),
         style=templates.joinpath("style.css").read_text("utf-8"),
         header=_header(report, told),
-        findings=_findings(report, told),
-        index=_index(report),
-        jobs=join(_job(subject, number) for number, subject in enumerate(by_name(report.subjects), 1)),
-        footer=_footer(report),
+        nav=_nav(report),
+        main=_main(report, told),
+        jobs=_jobs(report),
     )
+
+
+def _nav(report: Report) -> Markup:
+    parts = []
+    if report.scenarios:
+        parts += [el("h2", "Scenarios"), scenario_index(views(report.scenarios))]
+    if report.subjects or not parts:
+        parts += [el("h2", "Points and strikes"), _index(report)]
+    return el("div", *parts)
+
+
+def _main(report: Report, told: Sequence[Told]) -> Markup:
+    parts = []
+    if report.scenarios:
+        sections = scenario_sections(views(report.scenarios))
+        parts.append(el("section", el("h2", "Scenarios", id="scenarios"), sections, aria_labelledby="scenarios"))
+    if report.subjects or not parts:
+        head = el("h2", "Findings", id="findings")
+        parts.append(el("section", head, _findings(report, told), aria_labelledby="findings"))
+    return join(parts)
+
+
+def _jobs(report: Report) -> Markup:
+    jobs = [_job(subject, number) for number, subject in enumerate(by_name(report.subjects), 1)]
+    head = [el("h2", "Jobs", id="jobs")] if jobs or not report.scenarios else []
+    return join([*head, *jobs, _footer(report)])
 
 
 def _header(report: Report, told: Sequence[Told]) -> Markup:
@@ -54,10 +82,19 @@ def _header(report: Report, told: Sequence[Told]) -> Markup:
         [
             el("p", el("span", report.verdict, class_=f"badge {kind} big"), " jobcheck", class_="brand"),
             el("h1", headline(report)),
-            el("p", coverage_line(report.subjects, causes_by_verdict(told)), class_="coverage"),
+            el("p", _counted(report, told), class_="coverage"),
             el("p", " · ".join(filter(None, facts)), class_="muted"),
         ]
     )
+
+
+def _counted(report: Report, told: Sequence[Told]) -> str:
+    """The run in one line."""
+    if report.subjects or not report.scenarios:
+        return coverage_line(report.subjects, causes_by_verdict(told))
+    seen = views(report.scenarios)
+    words = Counter(view.word for view in seen)
+    return seen[0].counts_line if len(seen) == 1 else ", ".join(f"{count} {word}" for word, count in words.items())
 
 
 def _findings(report: Report, told: Sequence[Told]) -> Markup:

@@ -31,7 +31,7 @@ def el(name: str, *children: str, **attributes: str | int | float | bool | None)
         word = key.rstrip("_").replace("_", "-")
         head.append(word if value is True else f'{word}="{escape(str(value))}"')
     opened = f"<{' '.join(head)}>"
-    if name in _VOID:
+    if name in _VOID and not children:
         return Markup(opened[:-1] + "/>")
     return Markup(f"{opened}{join(children)}</{name}>")
 

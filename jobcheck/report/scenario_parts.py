@@ -41,10 +41,14 @@ class Claim:
         return UNSURE if self.held is None else GOOD if self.held else BAD
 
     @property
+    def said(self) -> str:
+        """What is to be said of it beside its text."""
+        return self.detail or ("not checked by this version" if self.held is None else "")
+
+    @property
     def words(self) -> str:
         """`none_lost: 1 lost`."""
-        said = self.detail or ("not checked by this version" if self.held is None else "")
-        return f"{self.text}: {said}" if said else self.text
+        return f"{self.text}: {self.said}" if self.said else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,16 +26,17 @@ Messages = Callable[[Sequence[StoryLine], Screen], None]
 
 def overview(scenarios: Sequence[ScenarioView], screen: Screen) -> None:
     """A line for each scenario."""
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("  scenario", overflow="fold", ratio=1)
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    table.add_column("", width=1)
+    table.add_column("scenario", overflow="fold", ratio=1)
     for name in ("attempted", "ok", "lost", "duplicated"):
         table.add_column(name, justify="right")
     table.add_column("verdict", overflow="fold")
     for view in scenarios:
         counts = {count.name: count for count in view.counts}
         cells = [_number(counts.get(name)) for name in ("attempted", "ok", "lost", "duplicated")]
-        head = Text(f"{screen.symbol(view.tone)} ", COLOURS[view.tone]).append(screen.safe(view.title), "")
-        table.add_row(head, *cells, Text(view.word, COLOURS[view.tone]))
+        mark, word = Text(screen.symbol(view.tone), COLOURS[view.tone]), Text(view.word, COLOURS[view.tone])
+        table.add_row(mark, screen.safe(view.title), *cells, word)
     screen.line()
     screen.console.print(table)
 
