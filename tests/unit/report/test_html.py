@@ -15,7 +15,7 @@ from jobcheck.report.markup import el, escape
 
 from . import samples
 
-VOID = {"meta", "br", "hr", "line", "path", "circle"}
+VOID = {"meta", "br", "hr"}
 SAMPLES = ["demo", "green", "unknown", "hostile"]
 
 
