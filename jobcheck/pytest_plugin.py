@@ -6,18 +6,22 @@ without explorations pays for these few lines and nothing more.
 
     def test_charge_handler(jobcheck_handler):
         jobcheck_handler("shop.jobs:charge_card", case="tests.rig:new_invoice_row").explore(expect=[...])
+
+Scenario files are collected too, where they are asked for: `pytest scenarios/`, or the ini value `jobcheck_scenarios`.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from .plugin.fixtures import HandlerFixture, RigFixture
+    from .plugin.scenarios import ScenarioFile
     from .runner.rig import Function
 
 OPTIONS = {
@@ -41,6 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         dashed = name.replace("_", "-")
         group.addoption(f"--jobcheck-{dashed}", dest=f"jobcheck_{name}", metavar=metavar, default=None, help=text)
         parser.addini(f"jobcheck_{name}", f"{text}; also [tool.jobcheck] {dashed}", default=None)
+    scenarios = "scenario files that are tests, such as scenarios/*.yaml, from the root (those of folders that are "
+    scenarios += "named to pytest are tests anyway)"
+    parser.addini("jobcheck_scenarios", scenarios, type="args", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,6 +72,14 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
     settings = config.stash[PLAN].settings
     return f"jobcheck: rig {settings.rig}, reports in {settings.reports}" if settings.rig else None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
+    if file_path.suffix not in (".yaml", ".yml"):
+        return None
+    from .plugin.scenarios import collected
+
+    return collected(file_path, parent)
 
 
 @pytest.fixture
