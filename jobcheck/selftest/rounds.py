@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -94,27 +94,25 @@ def finish(report: Report) -> Report:
     return replace(report, subjects=subjects, verdict="ok" if all(item.good for item in results) else "broken")
 
 
-def rounds(
-    count: int,
+def play(
+    number: int,
     modes: Sequence[str] = MODES,
     *,
     seed: int,
     reports: Path,
     bus: Bus,
     only: Sequence[str] = (),
-) -> Iterator[Round]:
-    """Plays the rounds one after the other, with one more than the last one's seed; each has its own servers.
+) -> Round:
+    """Plays one round, with servers of its own. A round that breaks off is told as one.
 
-    A round that breaks off is told as one and the next one begins. Raises Aborted on Ctrl-C and SIGTERM.
+    Raises Aborted on Ctrl-C, on SIGTERM and when the disk is full.
     """
-    for number in range(count):
-        request = request_for(seed + number, modes, reports=reports, only=only)
-        started = REAL.now()
-        try:
-            result = facade.run(lambda request=request: facade.explore(request, bus))  # type: ignore[misc]
-        except Aborted:
-            raise
-        except JobcheckError as error:
-            yield Round(number + 1, seed + number, (), REAL.now() - started, broke=str(error))
-            continue
-        yield Round(number + 1, seed + number, tuple(compared(result.report)), REAL.now() - started, result)
+    request = request_for(seed, modes, reports=reports, only=only)
+    started = REAL.now()
+    try:
+        result = facade.run(lambda: facade.explore(request, bus))
+    except Aborted:
+        raise
+    except JobcheckError as error:
+        return Round(number, seed, (), REAL.now() - started, broke=str(error))
+    return Round(number, seed, tuple(compared(result.report)), REAL.now() - started, result)
