@@ -154,6 +154,8 @@ class DeployWorker(Base):
     worker: str
     version: str
     """Empty: the rig's own."""
+    least: float = 0.0
+    """Seconds that the version before must have run; how long a deploy takes is not in the plan."""
 
     @property
     def text(self) -> str:

@@ -168,7 +168,11 @@ class _Planner:
         if fault.rollback and fault.trigger.lasts is not None:
             yield fault.trigger.lasts, DeployProducer(fault.origin), True
             for place, worker in enumerate(chosen):
-                yield fault.trigger.lasts + place * fault.step, DeployWorker(worker, fault.origin), True
+                yield (
+                    fault.trigger.lasts + place * fault.step,
+                    DeployWorker(worker, fault.origin, fault.trigger.lasts),
+                    True,
+                )
 
     def _one(self, worker: str, choose: Draw) -> str:
         return self._workers[choose.randrange(0, len(self._workers))] if worker == ANY else worker

@@ -69,7 +69,7 @@ class Actor:
         elif isinstance(action, StopWorker):
             self._task(action, self._stop(action.worker, None, action))
         elif isinstance(action, DeployWorker):
-            self._task(action, self._stop(action.worker, action.version, action))
+            self._task(action, self._stop(action.worker, action.version, action, action.least))
         elif isinstance(action, DeployProducer):
             self._produce(action)
         elif isinstance(action, DuplicateDelivery):
@@ -190,10 +190,12 @@ class Actor:
     async def _up(self, post: Post) -> None:
         await self._start(post.name)
 
-    async def _stop(self, worker: str, version: str | None, action: Action) -> None:
+    async def _stop(self, worker: str, version: str | None, action: Action, least: float = 0.0) -> None:
         """A polite stop, and the next worker; of another version where one is named."""
         post = self.world.posts[worker]
         async with post.busy:
+            if (young := post.since + least - self.world.book.now()) > 0 and least:
+                await asyncio.sleep(young)
             await self._given_a_job(post)
             running = self.world.book.running(worker)
             if post.alive:

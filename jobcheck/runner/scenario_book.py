@@ -18,6 +18,8 @@ from ..wire.unit import Kind, Unit
 RUNNING, ENDED, DIED = "running", "ended", "died"
 MESSAGES_KEPT = 80
 """Messages of one job that are kept for its story."""
+STORIES_KEPT = 10_000
+"""Jobs whose stories are kept; of those after them only the deliveries are."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ class Book:
         self._late = late_acks
         self._over: set[str] = set()
         self._open: dict[str, list[Delivery]] = {}
+        self._by_case: dict[str, list[Job]] = {}
 
     def now(self) -> float:
         """Seconds since the workload began."""
@@ -123,6 +126,8 @@ class Book:
         elif parent != number:
             job.parent = parent
             job.case = self.jobs[parent].case if parent in self.jobs else ""
+        if job.case:
+            self._by_case.setdefault(job.case, []).append(job)
 
     def delivered(self, number: str, unit: Unit, delivery: Delivery) -> None:
         job = self.job(number)
@@ -172,7 +177,7 @@ class Book:
     def say(self, number: str, message: Message) -> None:
         """One more line of a job's story."""
         job = self.jobs.get(number)
-        if job is not None and len(job.messages) < MESSAGES_KEPT:
+        if job is not None and len(job.messages) < MESSAGES_KEPT and len(self.jobs) <= STORIES_KEPT:
             job.messages.append(message)
 
     # What is asked
@@ -194,7 +199,17 @@ class Book:
         ]
 
     def of_case(self, case: str) -> list[Job]:
-        return [job for job in self.jobs.values() if job.case == case]
+        """The case's jobs in the order in which they were enqueued."""
+        return list(self._by_case.get(case, ()))
+
+    def begin(self, now: float) -> None:
+        """The workload begins: what was seen before is forgotten, and the clock is at zero."""
+        self.began = now
+        self.jobs.clear()
+        self._by_case.clear()
+        self._open.clear()
+        self._over.clear()
+        self.ended = 0
 
     def filed(self, case: str) -> str:
         """How a job of the case ended badly, by the last word that was said of it; empty when none did."""

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..aio import wait_for
+from ..errors import WaitTimeout
 from ..faults.actions import Action, AddToxic, BeginOutage, EndOutage, RemoveToxic
 from ..faults.model import EVERYBODY
 from ..faults.toxics import Down
@@ -16,6 +18,8 @@ from .scenario_posts import Post
 from .scenario_work import Work
 
 Tell = Callable[..., Any]
+LONGER = 5.0
+"""Seconds that a fault of the network stays beyond its time while it has met no job: otherwise it proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,9 @@ class Weather:
         self._turn = asyncio.Lock()
 
     async def change(self, action: Action, tell: Tell) -> None:
+        """Carries out one change; the end of a fault that has met no job yet is put off for a while."""
+        if isinstance(action, RemoveToxic | EndOutage):
+            await self._met(action.name if isinstance(action, RemoveToxic) else f"outage of {action.upstream}")
         async with self._turn:
             if isinstance(action, AddToxic):
                 self._begin(action.name, action)
@@ -55,6 +62,20 @@ class Weather:
             elif isinstance(action, EndOutage):
                 await self._outage(action.upstream, None)
                 self._end(f"outage of {action.upstream}", action, tell)
+
+    async def _met(self, name: str) -> None:
+        try:
+            await wait_for(lambda: self._count(name), "a job that meets it", deadline=LONGER, every=0.02)
+        except WaitTimeout:
+            pass  # it is told as not exercised
+
+    def _count(self, name: str) -> int:
+        """How much has met the fault so far."""
+        spell = self._spells.get(name)
+        if spell is None:
+            return 1
+        met = self._seen(spell.action) - spell.seen
+        return met + spell.running if self._silent(spell.action) else met
 
     async def heal(self, tell: Tell) -> None:
         """Ends everything that still acts. All of it is tried, whatever fails."""
@@ -83,13 +104,12 @@ class Weather:
         self._spells[name] = _Spell(action, self._seen(action), len(self._book.running()))
 
     def _end(self, name: str, action: Action, tell: Tell, outcome: str = "") -> None:
+        met = self._count(name)
         spell = self._spells.pop(name, None)
         if spell is None:
             tell(action, "it had not begun")
             return
-        met = self._seen(spell.action) - spell.seen
         if self._silent(spell.action):
-            met += spell.running
             text = f"{met} job(s) ran meanwhile" if met else "no job ran meanwhile"
         else:
             text = f"{met} message(s) of jobs met it" if met else "no job met it"

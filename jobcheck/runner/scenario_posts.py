@@ -46,6 +46,8 @@ class Post(Seat):
         self.busy = asyncio.Lock()
         self.problem = ""
         """Why the last start failed."""
+        self.since = 0.0
+        """When its worker began to work, on the clock of the book."""
         self._scribe = scribe
         self._book = book
 
@@ -69,6 +71,7 @@ class Post(Seat):
             await self._remove()
             raise WorkerError(str(error)) from None
         self.wanted_up = True
+        self.since = self._book.now()
         self.slot.release()
         self.slot.gate = self.gate
 

@@ -103,12 +103,11 @@ class ScenarioRun:
     async def _live(self) -> Ending:
         """Runs the plan, heals, settles and drains, whatever happens; says how far it came."""
         world, scenario = self._world, self.scenario
-        world.book.began = world.lane.stage.clock.now()
+        world.book.begin(world.lane.stage.clock.now())
+        # What taps say of connections while workers are killed and networks are bad is no news.
+        for note in world.lane.trace.notes:
+            world.note(note)
         world.book.happened = self._happened
-        before = set(world.book.jobs)
-        for number in before:
-            del world.book.jobs[number]
-        world.book.ended = 0
         self._calm = Calm(world, self._actor, lambda: not self.schedule.idle)
         expected = self.plan.count * self._baseline.deliveries
         lines = describe(self.plan, deliveries=expected)
@@ -262,6 +261,7 @@ class ScenarioRun:
             done=world.done,
             recovered=ending.recovered,
             problem=problem,
+            aborted=ending.aborted,
         )
         judged: Judged = judge_scenario(seen)
         report = {
@@ -310,7 +310,7 @@ class ScenarioRun:
                 {"at": done.at, "text": done.text, "outcome": done.outcome, "met": done.met, "fault": done.fault}
                 for done in world.done
             ],
-            "notes": [*world.lane.trace.notes, *world.notes, *ending.notes],
+            "notes": [*world.notes, *ending.notes],
             "reproduce": f"jobcheck run {scenario.file} --seed {self.plan.seed}",
         }
 

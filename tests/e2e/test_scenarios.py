@@ -110,7 +110,7 @@ expect:
         "handler",
         ["payments POST /charges: 2 times, expected 1"],
     )
-    assert [one["fate"] for one in bad["jobs"][0]["deliveries"]][:2] == ["died", "ended"]
+    assert {one["fate"] for one in bad["jobs"][0]["deliveries"]} == {"died", "ended"}
     assert len([effect for effect in bad["effects"] if effect["name"] == "payments POST /charges"]) == 2
     assert bad["ids"]["invoice"]
 

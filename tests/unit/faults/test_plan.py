@@ -144,6 +144,7 @@ def test_a_deploy_goes_from_worker_to_worker() -> None:
     assert [at for at, _ in there[1:]] == [2.0, 3.0]
     assert back[0] == (7.0, DeployProducer("v1", 1.0))
     assert [(at - 5.0, DeployWorker(action.worker, "v2")) for at, action in back[1:]] == there[1:]  # type: ignore[union-attr]
+    assert {action.least for _, action in back[1:]} == {5.0}  # type: ignore[union-attr]
     assert all(step.heals for step in plan.steps if step.at >= 7.0)
 
 

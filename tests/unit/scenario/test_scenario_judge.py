@@ -178,13 +178,15 @@ def test_a_fault_that_met_no_job_is_not_exercised() -> None:
     assert judged.report["problem"] == "not exercised: duplicate 10% at once never met a running job"
 
 
-def test_a_deploy_is_exercised_when_a_job_of_one_version_ran_on_the_other() -> None:
-    """Two versions that never meet prove nothing."""
+def test_a_deploy_is_exercised_when_the_new_workers_read_old_jobs() -> None:
+    """And where both versions stay, also the reverse."""
     story = Story()
-    deploy = (Deploy("v2", ""),)
-    assert story.judged(faults=deploy).verdict == "unknown"
+    whole, half = (Deploy("v2", ""),), (Deploy("v2", "", 0.5),)
+    assert story.judged(faults=whole).verdict == "unknown"
     story.hand(1, "w2", "reserve", "ack", version="v2")
-    assert story.judged(faults=deploy).verdict == "ok"
+    assert (story.judged(faults=whole).verdict, story.judged(faults=half).verdict) == ("ok", "unknown")
+    story.book.jobs["job-2"].version = "v2"
+    assert story.judged(faults=half).verdict == "ok"
 
 
 def test_what_this_version_cannot_check_is_never_green() -> None:
