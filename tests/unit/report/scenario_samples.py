@@ -76,6 +76,10 @@ def lost() -> dict[str, Any]:
 
 def broken() -> dict[str, Any]:
     """A naive job under kills, copies, a bad network and an outage; two of the faults met nobody."""
+    return {**_ran(), **_judged()}
+
+
+def _ran() -> dict[str, Any]:
     return {
         "title": "The naive job is red",
         "file": "scenarios/naive.yaml",
@@ -116,6 +120,12 @@ def broken() -> dict[str, Any]:
         ],
         "notes": ["leases of workers that were gone were rewound; the user's own of 3600 s was left as it is"],
         "reproduce": "jobcheck run scenarios/naive.yaml --seed 7",
+        "series": {"at": [0.5, 1.0, 1.5], "cases": [4, 8, 13], "jobs": [4, 8, 13], "ended": [2, 2, 9]},
+    }
+
+
+def _judged() -> dict[str, Any]:
+    return {
         "counts": {
             "attempted": 16,
             "acknowledged": 16,
@@ -157,7 +167,6 @@ def broken() -> dict[str, Any]:
         "problem": "not exercised: outage of payments, 503 never met a running job; "
         "not exercised: kill child before mail QUIT never met a running job",
         "owner_problems": [],
-        "series": {"at": [0.5, 1.0, 1.5], "cases": [4, 8, 13], "jobs": [4, 8, 13], "ended": [2, 2, 9]},
     }
 
 

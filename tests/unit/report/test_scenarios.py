@@ -59,9 +59,7 @@ def approved(name: str, text: str) -> None:
 
 def test_the_seven_counts_are_always_told_and_the_others_where_there_is_something() -> None:
     view = ScenarioView(samples.broken())
-    assert view.counts_line == (
-        "attempted 16, acknowledged 16, ok 13, lost 1, duplicated 2, unexpected 0, recovered 0"
-    )
+    assert view.counts_line == ("attempted 16, acknowledged 16, ok 13, lost 1, duplicated 2, unexpected 0, recovered 0")
     assert ScenarioView(samples.stopped()).counts_line.endswith("recovered 0, unfinished 3")
 
 
