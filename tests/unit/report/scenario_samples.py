@@ -1,4 +1,4 @@
-"""Scenario dicts as the runner makes them, built by hand: one broken, one right, one not exercised, one that never ran."""
+"""Scenario dicts as the runner makes them, by hand: broken, right, not exercised, stopped, and one that never ran."""
 
 from __future__ import annotations
 

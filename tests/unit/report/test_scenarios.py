@@ -343,7 +343,7 @@ def test_the_time_axis_has_a_row_for_each_fault_a_band_for_what_lasts_and_a_mark
     assert len(list(page.all("circle", "ring"))) == 2
     assert len(list(page.all("path", "diamond"))) == 3
     assert len(list(page.all("line", "phase"))) == 2
-    (bar,) = [attributes for attributes in page.all("rect", "bar")][:1]
+    bar = next(page.all("rect", "bar"))
     assert (bar["x"], bar["width"]) == ("14.43%", "22.97%")
 
 
