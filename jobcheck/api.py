@@ -50,6 +50,11 @@ class Case(Protocol):
     number: int
     """Unique within a run, and larger than small numbers that occur by chance."""
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The workload's own values, as a scenario file names them."""
+        ...
+
     def owns(self, **ids: Any) -> None:
         """Effects in which one of these ids occurs belong to this case."""
         ...

@@ -16,6 +16,7 @@ from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, CaseError, UsageError, 
 from ..events import Bus, PhaseStarted
 from ..runner.rig import Rig
 from ..runner.stage import Stage
+from ..runner.versions import WORKING_TREE, Version, current_name, version_of
 from ..store.files import write_whole
 from ..store.folder import RunFolder, slug
 from . import payload as files
@@ -26,7 +27,6 @@ from .floor import Floor
 from .judge import Verdict
 from .payload import Kept, Payload
 from .record import Recording, concerns_of, payloads_of, record
-from .versions import WORKING_TREE, Version, current_name, version_of
 
 RESULT = "payloads.json"
 """The result of a check in its run folder."""

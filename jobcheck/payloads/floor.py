@@ -21,6 +21,7 @@ from ..runner.quiet import Quiet
 from ..runner.rig import Rig
 from ..runner.seats import Seat
 from ..runner.stage import Stage
+from ..runner.versions import Version, rig_at
 from ..services.spec import Address
 from ..systems.contract import Settings
 from ..tap.listener import Slot
@@ -32,7 +33,6 @@ from .broker import INSIDE, WIRES, Sent
 from .judge import Evidence
 from .payload import Payload
 from .shape import Parameter
-from .versions import Version, rig_at
 from .words import End, Said
 
 QUIET_WITHIN = 2.0

@@ -14,8 +14,8 @@ import pytest
 from jobcheck.errors import UsageError
 from jobcheck.events import Bus
 from jobcheck.payloads.facade import Checked, CheckRequest, RecordRequest, check_payloads, record_payloads, verdict_of
-from jobcheck.payloads.versions import Version, checkout, current_name, rig_at, version_of
 from jobcheck.runner.rig import Rig, load_rig
+from jobcheck.runner.versions import Version, checkout, current_name, rig_at, version_of
 from jobcheck.services.spec import RabbitMQ
 
 APPS = Path(__file__).parents[2] / "scenarios" / "apps"

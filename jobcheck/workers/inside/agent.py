@@ -30,6 +30,8 @@ class Case:
     def __init__(self, data):
         self.id = data["id"]
         self.number = data["number"]
+        self.values = data.get("values", {})
+        """The workload's own values of a scenario file."""
         self._seed = data.get("seed", 0)
         self._ids = {}
         self._fake = None
@@ -135,6 +137,7 @@ class Agent:
             if isinstance(error, KeyboardInterrupt):
                 raise
             answer["ok"] = False
+            answer["ids"] = getattr(error, "jobcheck_ids", {})
             answer.update(failure(error))
         self.say(answer)
 
@@ -144,7 +147,11 @@ class Agent:
 
     def do_case(self, request):
         case = Case(request["case"])
-        value = resolve(request["function"])(case)
+        try:
+            value = resolve(request["function"])(case)
+        except BaseException as error:
+            error.jobcheck_ids = case._ids  # what it did before it failed has an owner too
+            raise
         return {"ids": case._ids, "value": plain(value)}
 
     def do_call(self, request):

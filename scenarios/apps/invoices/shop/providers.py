@@ -43,7 +43,8 @@ def _post(url: str, body: dict, key: str) -> dict:
     headers = {"Idempotency-Key": key} if key else {}
     try:
         response = requests.post(url, json=body, headers=headers, timeout=settings.TIMEOUT)
-    except (requests.ConnectionError, requests.Timeout) as error:
+    except (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError) as error:
+        # The last one: the answer was cut off. The call may have counted; with its key it can be made again.
         raise TryAgain(str(error)) from error
     if response.status_code in (409, 429) or response.status_code >= 500:
         raise TryAgain(f"{response.status_code} from {url}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..runner.rig import Rig
+from .rig import Rig
 
 WORKING_TREE = "working tree"
 _GIT_WITHIN = 120
@@ -63,9 +63,11 @@ def version_of(text: str, rig: Rig, *, base: Path, temp: Path, name: str = "", p
         # Not resolved: the python of a virtual environment is a link, and knows itself by where the link is.
         return Version(name or text, None, str(path.absolute()))
     if not is_revision(text, rig.folder):
+        known = _top(rig.folder) is not None
+        why = "no such revision in the repository of {}" if known else "{} is in no git repository"
         raise UsageError(
-            f"expected a folder, an interpreter or a git revision, got {text!r}: there is no {path}, "
-            f"and git knows no such revision in {rig.folder}",
+            f"expected a folder, a Python interpreter or a git revision, got {text!r}: no such path, and "
+            + why.format(rig.folder),
             hint="a folder that holds the app's package, or a tag, branch or commit (git fetch --tags in CI)",
         )
     top = _top(rig.folder)
