@@ -192,6 +192,8 @@ def _story(row: Mapping[str, Any], acts: Sequence[Act]) -> tuple[StoryLine, ...]
     ]
     for effect in list_of(row, "effects"):
         name, note = str(effect.get("name", "")), str(effect.get("note") or "")
+        if effect.get("applied") is False:
+            note = note or "answered again, nothing happened"
         upstream = name.partition(" ")[0]
         text = f"{name} ({note})" if note else name
         lines.append(StoryLine(upstream, text, upstream, "effect", at=number_of(effect, "at")))

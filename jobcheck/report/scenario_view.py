@@ -22,7 +22,7 @@ from .scenario_parts import (
     number_of,
     whole_of,
 )
-from .text import plural
+from .text import ORDER, plural
 
 JEPSEN = ("attempted", "acknowledged", "ok", "lost", "duplicated", "unexpected", "recovered")
 """The counts that are always told, in the order of Jepsen's total-queue checker."""
@@ -87,7 +87,9 @@ class ScenarioView:
 
     @property
     def idle_faults(self) -> list[FaultRow]:
-        """Faults that met no running job."""
+        """Faults that met no running job; of a run that was stopped early that is no news."""
+        if self.raw.get("aborted"):
+            return []
         return [fault for fault in self.faults if not fault.met]
 
     @property
@@ -221,7 +223,7 @@ class ScenarioView:
 
     @cached_property
     def causes(self) -> list[Cause]:
-        """Bad cases by cause: the app's own first, then by how many there are."""
+        """Bad cases by cause: the app's own first, the worst first."""
         groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
         for row in self.rows("bad"):
             broken = row.get("broken")
@@ -229,7 +231,10 @@ class ScenarioView:
             groups.setdefault((str(row.get("verdict", "")), str(row.get("layer") or ""), *phrases), []).append(row)
         causes = [cause_of(key, rows, self.acts) for key, rows in groups.items()]
         order = {BAD: 0, TRANSPORT: 1, UNSURE: 2}
-        return sorted(causes, key=lambda cause: (order[cause.tone], -len(cause.cases)))
+        rank = {verdict: number for number, verdict in enumerate(ORDER)}
+        return sorted(
+            causes, key=lambda cause: (order[cause.tone], rank.get(cause.verdict, len(rank)), -len(cause.cases))
+        )
 
     @property
     def left_out(self) -> int:
