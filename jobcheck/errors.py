@@ -5,6 +5,8 @@ An error says what was expected, what was seen and where; `hint` says what to tr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 EXIT_OK = 0
 EXIT_BROKEN = 1
 """A contract was broken by the handler or by the settings."""
@@ -47,6 +49,9 @@ class WorkerError(JobcheckError):
 
 class CaseError(JobcheckError):
     """A case could not be enqueued, no message of it arrived, or an effect has no owner or two owners."""
+
+    ids: Mapping[str, str] = {}
+    """What the case owned when its function failed: what it did before has an owner too."""
 
 
 class Diverged(JobcheckError):

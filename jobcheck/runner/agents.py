@@ -131,7 +131,9 @@ class Agent:
         answer = await within(waiter, seconds, f"{self.worker.name} to answer {do} {values.get('function', '')}")
         if not answer["ok"]:
             where = "".join(f"\n    {line}" for line in answer.get("where", ()))
-            raise CaseError(f"{values.get('function', do)} raised {answer['error']}: {answer['message']}{where}")
+            error = CaseError(f"{values.get('function', do)} raised {answer['error']}: {answer['message']}{where}")
+            error.ids = answer.get("ids", {})
+            raise error
         return answer
 
     async def call(self, file: str, function: str, **args: Any) -> Any:

@@ -97,7 +97,8 @@ class Producers:
             )
             found = Enqueued(replace(record, ids=answer["ids"]), True, version=version)
         except (CaseError, WaitTimeout) as error:
-            found = Enqueued(record, False, self._lane.stage.redactor.text(str(error)), version)
+            owned = replace(record, ids=dict(error.ids)) if isinstance(error, CaseError) else record
+            found = Enqueued(owned, False, self._lane.stage.redactor.text(str(error)), version)
         self.in_hand = None
         found.record = replace(found.record, jobs=tuple(job.id for job in self._book.of_case(record.id)))
         return found

@@ -28,6 +28,10 @@ def case(case):
 def bad(case):
     raise ValueError("no such customer")
 
+def halfway(case):
+    case.owns(invoice=case.number, plan=case.values["plan"])
+    raise ValueError("the broker is away")
+
 def leaves(case):
     sys.exit("gone")
 
@@ -131,5 +135,14 @@ def test_a_killed_fork_is_told_as_killed_and_the_agent_lives(tmp_path: Path) -> 
         os.kill(pid, signal.SIGKILL)
         assert (await agent.exit_of(pid)).status == -signal.SIGKILL
         assert await agent.call(str(tmp_path / "shop.py"), "add", one=2, two=2) == 4
+
+    with_agent(tmp_path, body)
+
+
+def test_a_case_that_fails_halfway_tells_what_it_owned_by_then(tmp_path: Path) -> None:
+    async def body(agent: Agent) -> None:
+        with pytest.raises(CaseError) as caught:
+            await agent.request("case", function="shop:halfway", case={**case(4), "values": {"plan": "gold"}})
+        assert caught.value.ids == {"invoice": "4", "plan": "gold"}
 
     with_agent(tmp_path, body)
