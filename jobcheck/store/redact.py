@@ -7,6 +7,7 @@ pattern is linear in the text.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -60,8 +61,15 @@ _TOKENS = re.compile(
 )
 _SCHEME = re.compile(r"\b(Bearer|Basic|Digest)( +)([\w.~+/=-]{6,})", re.IGNORECASE)
 _SCHEME_HEADER = re.compile(r"([A-Za-z][\w-]{0,30})( +)(\S.*)", re.DOTALL)
-_LOGIN = re.compile(r"://([^\s/:@?#]*):([^\s/@?#]+)@")
+_LOGIN = re.compile(r"://([^\s/:@?#]*):([^\s/@?#]+)(@|…$)")
+_ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={0,2}")
+"""Long enough to hold a secret in Base64, as the bodies of Celery's messages do."""
+_INSERT = re.compile(r"\(([\w\s,\"`.]{1,2000})\)\s*VALUES\s*(\(.*)", re.IGNORECASE | re.DOTALL)
+_SQL_ROW = re.compile(r"\(((?:[^()']|'(?:[^']|'')*(?:'|$)|\([^()]*\))*)")
+_SQL_VALUE = re.compile(r"\s*(?:'((?:[^']|'')*)(?:'|$)|(?:[^,()]|\([^()]*\))+)")
 _CARD = re.compile(r"[2-6](?<![\d.][2-6])(?:[ -]?\d){12,18}(?!\d)")
+_CUT_NUMBER = re.compile(r"[2-6](?<!\d[2-6])(?:[ -]?\d){7,18}(?=…$)")
+"""What may be the first part of a card number, where a text was cut."""
 _NOT_ALNUM = re.compile(r"[^0-9a-z]")
 _SECRET_HEADERS = frozenset({"authorization", "proxyauthorization", "cookie", "setcookie"})
 _MOST_DEPTH = 40
@@ -87,15 +95,21 @@ class Redactor:
     def text(self, text: str) -> str:
         """The text without secrets: tokens, logins in URLs, values of sensitive fields, card numbers."""
         text = self._tokens(text)
-        if "://" in text and "@" in text:
-            text = _LOGIN.sub(lambda match: f"://{match[1]}:{self._hide(match[2])}@", text)
+        if "://" in text and ("@" in text or text.endswith("…")):
+            text = _LOGIN.sub(lambda match: f"://{match[1]}:{self._hide(match[2])}{match[3]}", text)
+        if len(text) >= 24:
+            text = _ENCODED.sub(self._encoded, text)
         if self._keep_bodies:
             return text
         lower = text.lower()
         if any(hint in lower for hint in self._hints):
             text = self._fields.sub(self._field, text)
+            if "values" in lower:
+                text = _INSERT.sub(self._insert, text)
         if len(text) >= 13:
             text = _CARD.sub(self._card, text)
+            if text.endswith("…"):
+                text = _CUT_NUMBER.sub(lambda match: self._hide(match[0]), text)
         return text
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
@@ -162,6 +176,29 @@ class Redactor:
             text = _SCHEME.sub(lambda match: f"{match[1]}{match[2]}{self._hide(match[3])}", text)
         return text
 
+    def _encoded(self, match: re.Match[str]) -> str:
+        """Base64 stays when what it says holds no secret; else it goes as a whole. It may have been cut."""
+        whole = match[0].rstrip("=")
+        try:
+            said = base64.b64decode(whole[: len(whole) & ~3]).decode("utf-8", "strict" if len(whole) < 40 else "ignore")
+        except ValueError:
+            return match[0]
+        return match[0] if self.text(said) == said else self._hide(match[0])
+
+    def _insert(self, match: re.Match[str]) -> str:
+        """`(name, password) VALUES ('a', 'secret'), ...`: the values stand apart from their names."""
+        secret = [self._sensitive(_squash(name)) for name in match[1].split(",")]
+
+        def row(found: re.Match[str]) -> str:
+            out, at = "(", 0
+            for hide, value in zip(secret, _SQL_VALUE.finditer(found[1]), strict=False):
+                if hide and value[1]:
+                    out += found[1][at : value.start(1)] + self._hide(value[1])
+                    at = value.end(1)
+            return out + found[1][at:]
+
+        return match[0][: match.start(2) - match.start()] + _SQL_ROW.sub(row, match[2])
+
     def _field(self, match: re.Match[str]) -> str:
         value = match["text"] or match["escaped"] or match["single"] or match["bare"] or ""
         if value.lower() in _HARMLESS or value.startswith(("<redacted:", "$", "%", "?", "{")):
@@ -201,9 +238,9 @@ def _field_pattern(words: Iterable[str], exact: Iterable[str]) -> re.Pattern[str
         (?:(?:{ends})|(?<![0-9A-Za-z])(?:{whole}))
         \\{{0,3}}["']?[ ]{{0,8}}[:=][ ]{{0,8}}
         (?P<value>
-            "(?P<text>(?:[^"\\]|\\.)*)"
+            "(?P<text>(?:[^"\\]|\\.)*)(?:"|\\?$)
           | \\{{1,3}}"(?P<escaped>[^"\\]*)
-          | '(?P<single>[^'\\]*)'
+          | '(?P<single>[^'\\]*)(?:'|$)
           | (?P<bare>[^\s,;&"'\\}}\])]+)
         )
         """,
