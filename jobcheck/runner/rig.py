@@ -186,8 +186,9 @@ def _module(where: str, base: Path) -> ModuleType:
         return module
     except UsageError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module that calls sys.exit() would end us with the code of a success
+        hint = "the rig is read outside the app's environment: import the app inside the functions, not at the top"
         raise UsageError(
             f"{where} cannot be loaded: {type(error).__name__}: {error}",
-            hint="the rig is read outside the app's environment: import the app inside the functions, not at the top",
+            hint="" if isinstance(error, SyntaxError) else hint,
         ) from None
