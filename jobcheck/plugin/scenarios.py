@@ -182,7 +182,7 @@ class ScenarioItem(pytest.Item):
             "coverage": view.counts_line,
             "problem": view.problem,
             "shown": [f"{cause.place}: {len(cause.cases)} x {cause.verdict}: {cause.what}" for cause in losses],
-            "uncontracted": view.texts("uncontracted"),
+            "uncontracted": [f"exactly_once: {name}" for name in view.texts("uncontracted")],
             "warnings": warnings,
             "report": path,
         }

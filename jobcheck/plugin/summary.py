@@ -24,7 +24,9 @@ def write_summary(reporter: pytest.TerminalReporter, explored: Mapping[str, Sequ
             for line in item["shown"]:
                 reporter.write_line(f"    not failing: {line}", yellow=True)
             if item["uncontracted"]:
-                contracts = ", ".join(f'exactly_once("{name}")' for name in item["uncontracted"])
+                # A scenario's are lines of its file already.
+                named = [name if ": " in name else f'exactly_once("{name}")' for name in item["uncontracted"]]
+                contracts = ", ".join(named)
                 reporter.write_line(f"    effects without a contract; to paste: {contracts}")
             for line in item["warnings"]:
                 reporter.write_line(f"    warning: {line}", yellow=True)
