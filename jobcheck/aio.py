@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from .clock import REAL
 from .errors import WaitTimeout
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class Tasks:
@@ -77,6 +78,18 @@ async def wait_until(
             seen = f"; last seen: {last_seen()}" if last_seen else ""
             raise WaitTimeout(f"waited {deadline:g} s for {what}{seen}")
         await asyncio.sleep(every)
+
+
+async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Runs a blocking function in a thread. When this is cancelled, the function is waited for nevertheless: what it
+    still writes would otherwise appear after everything was cleared away."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done():
+            await asyncio.wait([work])
+        raise
 
 
 async def within(work: Awaitable[T], seconds: float, what: str) -> T:

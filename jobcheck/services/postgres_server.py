@@ -6,13 +6,12 @@ on SCRAM. The server lives as long as the run and holds test data only.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from pathlib import Path
 
 import psycopg
 
-from ..aio import wait_until
+from ..aio import in_thread, wait_until
 from ..errors import ServiceError, WorkerError
 from ..workers.spec import ProcessSpec, ReadyLine
 from . import base, find, wheels
@@ -81,8 +80,8 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
     if not can_run(programs, user):
         folders.append(place.data_folder())
         folders[-1].chmod(0o711)
-        programs = await asyncio.to_thread(copy_programs, programs, tree, folders[-1])
-    await asyncio.to_thread(prepare, programs, data, user)
+        programs = await in_thread(copy_programs, programs, tree, folders[-1])
+    await in_thread(prepare, programs, data, user)
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
         worker = await place.supervisor.start(_process(programs, address.port, data, place.name, user))
