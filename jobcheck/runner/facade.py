@@ -160,6 +160,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
     try:
         report = await exploration.run()
     except WorkerError as error:
+        lane.check_alive()
         if not exploration.trials:
             raise
         report = exploration.given_up(str(error))

@@ -81,6 +81,13 @@ class Lane:
         self._numbers = 0
 
     async def __aenter__(self) -> Lane:
+        try:
+            return await self._open()
+        except BaseException:
+            await self.__aexit__()
+            raise
+
+    async def _open(self) -> Lane:
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o777)
         self.services = await self.stage.services(self.rig)
@@ -217,6 +224,11 @@ class Lane:
         owned, problems = assign(self.ledger.since(since), [case, *others] if case.ids else [case])
         mine = tuple(effect for effect in owned if effect.case == case.id)
         return mine, tuple(problems)
+
+    @property
+    def alive(self) -> bool:
+        """Whether every server of this lane that is ours runs."""
+        return all(service.alive for service in self.services.values())
 
     def check_alive(self) -> None:
         """Raises ServiceError when a server of this lane died, or refuses connections."""

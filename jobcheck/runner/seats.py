@@ -81,9 +81,14 @@ class Seat:
         worker.output.subscribe(self._line)
         try:
             # A worker that fetches is ready, whatever it prints; one that waits for its first fetch may print nothing.
-            await wait_for(lambda: hold.reached.is_set() or not worker.alive, f"{name} to fetch", deadline=READY_WITHIN)
+            await wait_for(
+                lambda: hold.reached.is_set() or not worker.alive or not lane.alive,
+                f"{name} to fetch",
+                deadline=READY_WITHIN,
+            )
         except WaitTimeout:
             raise WorkerError(self._silent(name), hint=f"its output is in {worker.name}.log of the run") from None
+        lane.check_alive()
         if not worker.alive:
             await worker.ready()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from .. import seeds
 from ..clock import REAL, Clock
+from ..errors import ServiceError, UsageError
 from ..events import Bus, ServiceStarted
 from ..services import Service
 from ..services import start as start_service
@@ -24,6 +26,8 @@ from ..workers.supervisor import Supervisor
 from .rig import Rig, expand
 
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
+LONGEST_TEMPORARY = 70
+"""Bytes: a Unix socket's path has at most 104, and ours add up to 30."""
 DISCARD_PORT = 9
 """Where nobody listens: the address of an upstream that is not there yet."""
 
@@ -41,21 +45,39 @@ class Stage:
         self.host = platform.loopback(int(self.run_id, 16))
         """Where the taps of this run listen."""
         self.redactor = Redactor(salt=seeds.token(32).encode())
-        self.folder = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.run_id[:6]}-"))
-        self.folder.chmod(0o755)  # a private Postgres runs as another user where the harness is root
+        self.folder = _temporary() / f"jobcheck-{self.run_id}"
         self.guardian = Guardian.start(self.run_id)
-        self.guardian.watch_folder(self.folder)
+        self.guardian.watch_folder(self.folder)  # before it is there: we may be killed at any moment
+        self.folder.mkdir()
+        self.folder.chmod(0o755)  # a private Postgres runs as another user where the harness is root
         self.supervisor = Supervisor(self.run_id, logs, self.guardian)
         self.proxy = RefusingProxy(self.host)
         self._services: dict[tuple[str, object], Service] = {}
         self._starting = asyncio.Lock()
 
     async def __aenter__(self) -> Stage:
-        await self.proxy.start()
+        try:
+            await self.proxy.start()
+        except BaseException:
+            await self.close()
+            raise
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Where a server died by itself, that is the error, whatever it led to."""
+        dead = await self._dead() if isinstance(error, Exception) and not isinstance(error, UsageError) else None
         await self.close()
+        if dead is not None:
+            raise dead from error
+
+    async def _dead(self) -> ServiceError | None:
+        await asyncio.sleep(0.05)  # a broken connection is seen before the end of the process that broke it
+        for service in self._services.values():
+            try:
+                service.check()
+            except ServiceError as error:
+                return error
+        return None
 
     def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The scrubbed environment of a process of this run: never the developer's."""
@@ -111,6 +133,12 @@ class Stage:
             await self.supervisor.close()
             self.guardian.close()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _temporary() -> Path:
+    """The system's temporary folder, unless its path is too long for the Unix sockets that lie in it."""
+    usual = Path(tempfile.gettempdir())
+    return usual if len(os.fsencode(usual)) <= LONGEST_TEMPORARY else Path("/tmp")
 
 
 def _key(spec: object, rig: Rig) -> object:
