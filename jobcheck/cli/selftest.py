@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..config import nearest
 from ..errors import EXIT_BROKEN, EXIT_OK, UsageError
+from ..events import Bus, Event, SubjectFinished
 from .options import Project, reports_option, seed_option
 
 if TYPE_CHECKING:
@@ -34,31 +36,59 @@ def command(handlers: tuple[str, ...], rounds: int, mode: str, seed: int | None,
 
     Ends with 0 when everything came out as planted in every round, else with 1.
     """
-    from ..events import Bus
     from ..report.screen import Screen
-    from ..report.terminal import Progress
     from ..seeds import fresh_seed
     from ..selftest.planted import MODES
     from ..selftest.rounds import planted_in, play
     from ..selftest.tally import Tally
-    from .screens import out, progress
+    from .screens import out
 
     modes = MODES if mode == BOTH else (mode,)
-    if missing := set(handlers) - {planted.name for planted, _ in planted_in(modes)}:
-        known = ", ".join(dict.fromkeys(planted.name for planted, _ in planted_in(modes)))
-        raise UsageError(f"no handler {', '.join(sorted(missing))} is planted for this mode", hint=known)
+    known = list(dict.fromkeys(planted.name for planted, _ in planted_in(modes)))
+    if missing := [name for name in handlers if name not in known]:
+        where = "any" if mode == BOTH else mode
+        raise UsageError(f"no handler {missing[0]!r} is planted in {where} mode", hint=nearest(missing[0], known))
+    folder = Project().reports(reports)
     first = fresh_seed() if seed is None else seed
     screen, tally = Screen(out()), Tally()
     for number in range(1, rounds + 1):
-        bus = Bus()
-        with Progress(bus, progress()):
-            played = play(
-                number, modes, seed=first + number - 1, reports=Project().reports(reports), bus=bus, only=handlers
-            )
+        with _Progress(f"round {number} of {rounds}", len(planted_in(modes, handlers))) as bus:
+            played = play(number, modes, seed=first + number - 1, reports=folder, bus=bus, only=handlers)
         tally.add(played)
         _tell_round(played, rounds, screen)
     _tell_end(tally, screen, first)
     return EXIT_OK if tally.good else EXIT_BROKEN
+
+
+class _Progress:
+    """A line on the terminal that counts the handlers of a round; without a terminal, nothing. A handler that is found
+    broken is no bad news here, so the progress of other runs would mislead."""
+
+    def __init__(self, head: str, handlers: int) -> None:
+        from .screens import progress
+
+        self._head = head
+        self._handlers = handlers
+        self._done = 0
+        self._status = progress().status(self._words)
+
+    @property
+    def _words(self) -> str:
+        return f"{self._head}: {self._done} of {self._handlers} handlers"
+
+    def _count(self, event: Event) -> None:
+        if isinstance(event, SubjectFinished):
+            self._done += 1
+            self._status.update(self._words)
+
+    def __enter__(self) -> Bus:
+        bus = Bus()
+        bus.subscribe(self._count)
+        self._status.start()
+        return bus
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
 
 
 def _tell_round(played: Round, rounds: int, screen: Screen) -> None:
@@ -91,8 +121,7 @@ def _tell_end(tally: Tally, screen: Screen, seed: int) -> None:
 
     from ..selftest.tally import left_out_words
 
-    for line in left_out_words():
-        screen.hanging(Text("  - not planted  "), line, "dim")
+    screen.hanging(Text(f"  {screen.symbol('note')} "), left_out_words(), "dim")
     for line in tally.deviations():
         screen.hanging(Text("  ").append_text(screen.mark("lost")).append(" "), line)
     head = screen.mark("ok" if tally.good else "lost").append(" ")

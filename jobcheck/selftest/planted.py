@@ -72,6 +72,16 @@ class Planted:
         return tuple(contract.effect for contract in self.contracts if contract.kind != AT_MOST)
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A bug that is not planted yet."""
+
+    name: str
+    needs: str
+    """The fault that would show it."""
+    why: str
+
+
 def second(message: str, number: int = 2) -> str:
     """The name of a later message of the same shape: `db COMMIT #2`."""
     return f"{message} #{number}"
@@ -314,10 +324,20 @@ _RIGHT = (
 
 PLANTED = _WRONG + _RIGHT
 
-LEFT_OUT = {
-    "check then act": "two deliveries at once must be interleaved; under kills alone it is right",
-    "swallowed error": "the call must fail while the worker lives; a kill raises nothing in the job",
-    "reply ignored": "the call must be lost while the worker lives: a job that does not wait for the answer sends its "
-    "next message at the same time, so a kill has no place between the two that is the same in every run",
-}
-"""Bugs that kills cannot show, and why. They come with races and resets."""
+LEFT_OUT = (
+    LeftOut(
+        "check then act", "races", "two deliveries at once must be interleaved; under kills alone the job is right"
+    ),
+    LeftOut(
+        "swallowed error",
+        "failing calls",
+        "the call must fail while the worker lives; a kill raises nothing in the job",
+    ),
+    LeftOut(
+        "reply ignored",
+        "lost calls",
+        "the call must be lost while the worker lives: a job that does not wait for the answer sends its next message "
+        "at the same time, so a kill has no place between the two that is the same in every run",
+    ),
+)
+"""Bugs that kills cannot show."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .compare import Compared
 from .expected import expected
 from .planted import LEFT_OUT, Planted
@@ -77,9 +75,11 @@ def round_words(played: Round, count: int) -> str:
     return text if not played.broke else f"round {played.number} of {count} broke off: {played.broke}"
 
 
-def left_out_words() -> Sequence[str]:
-    """A line for each bug that kills cannot show."""
-    return [f"{name}: {why}" for name, why in LEFT_OUT.items()]
+def left_out_words() -> str:
+    """`not planted, for kills cannot show it: check then act (needs races), ...`."""
+    return "not planted, for kills cannot show it: " + ", ".join(
+        f"{item.name} (needs {item.needs})" for item in LEFT_OUT
+    )
 
 
 def _plural(count: int, word: str) -> str:
