@@ -83,9 +83,14 @@ class Output:
 
     def _write(self, data: bytes) -> None:
         if self._log and self.bytes < LOG_LIMIT:
-            self._log.write(data)
-            if self.bytes + len(data) >= LOG_LIMIT:
-                self._log.write(b"\n[jobcheck: the log is full, the rest is not written]\n")
+            try:
+                self._log.write(data)
+                if self.bytes + len(data) >= LOG_LIMIT:
+                    self._log.write(b"\n[jobcheck: the log is full, the rest is not written]\n")
+            except OSError:
+                # A full disk ends the run where the journal is written; the lines are kept in memory anyway.
+                self._log.close()
+                self._log = None
         self.bytes += len(data)
 
 
