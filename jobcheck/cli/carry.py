@@ -30,7 +30,11 @@ def tell(result: Result, console: Console, *, fail_on: str, junit: Path | None =
     """Writes the run's files and prints its report, the path of the HTML page included. In a step of a GitHub workflow
     the summary goes to the step's page too; `junit` gets the JUnit file once more."""
     report, everything = result.report, fail_on == "all"
-    path = write_all(report, result.folder, fail_transport=everything, fail_on=fail_on)
+    try:
+        path = write_all(report, result.folder, fail_transport=everything, fail_on=fail_on)
+    except JobcheckError:
+        render(report, console, path=shown(result.folder.path))  # a full disk does not take the answer away
+        raise
     if junit is not None:
         write_whole(junit, as_junit(report, fail_transport=everything, fail_on=fail_on))
     render(report, console, path=shown(path))
