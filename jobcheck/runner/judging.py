@@ -46,7 +46,14 @@ def rejudge(run: Path, contracts: Sequence[Contract] = ()) -> list[Judged]:
     Raises UsageError when there is no journal, when it holds no subject, or when a contract speaks of an effect that
     no clean run of it showed.
     """
-    judged = [rejudge_subject(subject, trials, contracts) for subject, trials in subjects_of(read_journal(run))]
+    try:
+        stored = subjects_of(read_journal(run))
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise UsageError(
+            f"the journal of {run} cannot be read: {error}",
+            hint="judge it with the jobcheck that wrote it, or run again",
+        ) from error
+    judged = [rejudge_subject(subject, trials, contracts) for subject, trials in stored]
     if not judged:
         raise UsageError(f"the journal of {run} holds no job that was explored to its end")
     return judged
