@@ -85,6 +85,8 @@ class Result:
 
 async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
+    if request.project is not None:
+        accepted.load(request.project)  # what is wrong with it is told before the run, not after it
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment: dict[str, Any] = {
