@@ -137,7 +137,8 @@ def is_loopback(host: str) -> bool:
 
 def shown(address: Address) -> str:
     """The URL for people: without the password."""
-    return replace(address, password="***" if address.password else "", query="").url
+    hidden = replace(address, password="hidden" if address.password else "", query="").url
+    return hidden.replace(":hidden@", ":***@", 1)
 
 
 def no_answer(name: str, address: Address, error: BaseException) -> ServiceError:
