@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..aio import Tasks, within
-from ..errors import CaseError, WorkerError
+from ..errors import CaseError, WaitTimeout, WorkerError
+from ..workers.platform import signal_name
 from ..workers.spec import ProcessSpec, ReadyNow
 from ..workers.supervisor import Supervisor, Worker
 
@@ -31,6 +32,8 @@ class Exit:
         """Empty after a success, else the exception or the signal."""
         if self.error:
             return f"{self.error.get('error')}: {self.error.get('message')}"
+        if self.status < 0:
+            return f"was ended by {signal_name(-self.status)}, which jobcheck did not send"
         return "" if self.status == 0 else f"ended with status {self.status}"
 
 
@@ -128,7 +131,13 @@ class Agent:
         waiter: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._waiting[number] = waiter
         self._writer.write(json.dumps({"id": number, "do": do, **values}).encode() + b"\n")
-        answer = await within(waiter, seconds, f"{self.worker.name} to answer {do} {values.get('function', '')}")
+        try:
+            answer = await within(waiter, seconds, f"{self.worker.name} to answer {do} {values.get('function', '')}")
+        except WaitTimeout as late:
+            raise WorkerError(
+                f"{late.message}; its last lines:\n    " + "\n    ".join(self.worker.output.tail(8) or ["(nothing)"]),
+                hint="does importing the app, or the function, wait for something that is not there?",
+            ) from None
         if not answer["ok"]:
             where = "".join(f"\n    {line}" for line in answer.get("where", ()))
             error = CaseError(f"{values.get('function', do)} raised {answer['error']}: {answer['message']}{where}")
