@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import UsageError
+from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
 from ..contract import AgentCall, Blame, Broker, Dialect, Launch, Settings
@@ -100,7 +100,13 @@ class Celery:
         return self.transport.dialect()
 
     async def describe(self, call: AgentCall, *, safe: bool, task: str = "") -> Settings:
-        told: dict[str, Any] = await call(RECOVER, "describe", app=self.app)
+        try:
+            told: dict[str, Any] = await call(RECOVER, "describe", app=self.app)
+        except CaseError as error:
+            raise CaseError(
+                error.message.replace("describe raised", f"the app {self.app} cannot be loaded:", 1),
+                hint="it is imported in the folder of the rig's app, with the rig's env and nothing else of your shell",
+            ) from None
         late = told["task_acks_late"]
         if task in told["tasks"]:
             late = told["tasks"][task]["acks_late"]

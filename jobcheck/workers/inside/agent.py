@@ -95,7 +95,7 @@ def plain(value):
 def failure(error):
     """What went wrong, with the frames of the app and not those of the agent."""
     frames = traceback.extract_tb(error.__traceback__)
-    shown = [frame for frame in frames if frame.filename != __file__]
+    shown = [frame for frame in frames if frame.filename != __file__ and not frame.filename.startswith("<frozen ")]
     where = ["%s:%s %s" % (frame.filename, frame.lineno, frame.name) for frame in shown[-12:]]
     return {"error": type(error).__name__, "message": str(error) or repr(error), "where": where}
 
