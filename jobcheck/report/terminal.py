@@ -185,7 +185,8 @@ def _remarks(subject: SubjectReport, screen: Screen) -> None:
     if subject.problem or subject.verdict == "unknown":
         screen.line()
         head = Text(f"{screen.symbol('unsure')} ", STYLES["unsure"])
-        screen.hanging(head, f"{label(subject)}: {subject.problem or 'no answer'}", STYLES["unsure"])
+        for number, text in enumerate(f"{label(subject)}: {subject.problem or 'no answer'}".split("\n")):
+            screen.hanging(Text("  ") if number else head, text, STYLES["unsure"])
         points = {point.id: point for point in subject.points}
         for strike in subject.strikes:
             if tone(strike.verdict) == "unsure":
