@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> int:
     """The entry point of `jobcheck`. Returns the exit code: 0 all held, 1 broken, 2 unknown or aborted, 3 usage."""
-    from .main import run
+    try:
+        from .main import run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # before there is anything to end
+        sys.stderr.write("error: stopped by Ctrl-C\n")
+        return 2

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 
 import click
 
 from .. import __version__
 from ..config import nearest
-from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, JobcheckError
+from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, Aborted, JobcheckError
 
 COMMANDS = {
     "demo": "Find the planted bugs of the sample shop, and none where there is none.",
@@ -80,12 +84,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     try:
-        code = _invoke([word for word in words if word != "--debug"])
-        sys.stdout.flush()
+        with _terminable():
+            code = _invoke([word for word in words if word != "--debug"])
+        if sys.stdout is not None:  # closed by who started us
+            sys.stdout.flush()
         return code
     except BrokenPipeError:
         # Who read our output has gone. Nothing is left to say, and Python's own flush at the end must not fail either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return EXIT_UNKNOWN
     except (KeyboardInterrupt, click.Abort):
         _say("stopped by Ctrl-C")
@@ -94,6 +100,28 @@ def run(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         return _told(error)
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM is a clean end with a message also where no run is going on: while reports are read or written."""
+
+    def end(*_: object) -> None:
+        raise Aborted("stopped by SIGTERM")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _drop_output() -> None:
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _invoke(words: list[str]) -> int:
@@ -113,10 +141,15 @@ def _told(error: Exception) -> int:
         place = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "jobcheck"
         _say(error.format_message().rstrip("."), f"{place} --help")
         return EXIT_USAGE
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        _drop_output()
+        _say(f"cannot write {error.filename or 'the output'}: {error.strerror}", "free some space")
+        return EXIT_UNKNOWN
     _say(f"a bug in jobcheck: {type(error).__name__}: {error}", "the same command with --debug shows where")
     return EXIT_UNKNOWN
 
 
 def _say(message: str, hint: str = "") -> None:
     lines = [f"error: {message}", *([f"try: {hint}"] if hint else [])]
-    click.echo("\n".join(lines), err=True)
+    with contextlib.suppress(OSError):  # the exit code still tells
+        click.echo("\n".join(lines), err=True)
