@@ -63,5 +63,9 @@ class Quiet:
         return "" if silence >= GRACE / 5 else "messages of a moment ago"
 
     def _acknowledged(self, seat: Seat) -> bool:
-        """With late acks, a worker that holds nothing has ended what it took."""
-        return self._settings.guarantee == "at-least-once" and not seat.dialect.held()
+        """With late acks, a worker that acknowledged all it was given has ended it.
+
+        That it holds nothing is not enough: on Redis a delivery is in nobody's hands until its reservation is written.
+        """
+        late = self._settings.guarantee == "at-least-once"
+        return late and seat.slot.settled >= seat.slot.deliveries and not seat.dialect.held()

@@ -51,6 +51,7 @@ class Seat:
         """A new trial."""
         self.ends = {}
         self.slot.deliveries = 0
+        self.slot.settled = 0
         self.slot.taken = {}
 
     async def boot(self, *, standby: bool) -> None:

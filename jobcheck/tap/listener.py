@@ -15,7 +15,7 @@ from ..errors import ServiceError
 from ..wire.unit import Decoder, Kind, Unit
 from .gate import Gate
 from .link import Link, client_factory
-from .sight import OUT, Sight, Trace
+from .sight import IN, OUT, Sight, Trace
 from .toxic_pipeline import ToxicSet
 
 _link_numbers = itertools.count(1)
@@ -137,6 +137,8 @@ class Listener:
             sight.role, sight.job = meaning.role, meaning.job
         if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL:
             trace.touch()
+        if sight.role == "ack" and (way == IN or not link.answers(unit)):
+            self.slot.settled += 1
         if not sight.job:
             sight.job = self.slot.job
         elif sight.role == "delivery":
@@ -168,6 +170,8 @@ class Slot:
         self.job = ""
         """The job that was delivered last."""
         self.deliveries = 0
+        self.settled = 0
+        """Acknowledgements that reached the broker since the trial began."""
         self.taken: dict[str, None] = {}
         """Jobs that were delivered since the trial began."""
 

@@ -69,12 +69,12 @@ class RedisDialect:
             return Meaning("noise")
         if names & POPS:
             return Meaning("poll")
+        if executes and names >= {b"ZREM", b"HDEL"}:
+            return Meaning("ack")  # a rejected job is put back in the same transaction
         if names & {b"LPUSH", b"RPUSH"}:
             return self._enqueue(ops)
         if executes and names == {b"ZADD", b"HSET"}:
             return Meaning("reserve")
-        if executes and names >= {b"ZREM", b"HDEL"}:
-            return Meaning("ack")
         return Meaning()
 
     def _enqueue(self, ops: list[tuple[bytes, ...]]) -> Meaning:

@@ -1,0 +1,86 @@
+"""When a queue is quiet, on hand-made seats: nothing here runs, so each moment of a race can be looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from jobcheck.runner.quiet import Quiet
+from jobcheck.systems.contract import Settings
+
+LATE = Settings("at-least-once", "late")
+EARLY = Settings("at-most-once", "early")
+
+
+def seat(**values: Any) -> Any:
+    slot = SimpleNamespace(
+        in_flight=lambda: [],
+        taken=values.get("taken", {}),
+        deliveries=values.get("deliveries", len(values.get("taken", {}))),
+        settled=values.get("settled", 0),
+        drain=lambda: asyncio.sleep(0),
+    )
+    return SimpleNamespace(
+        slot=slot,
+        alive=True,
+        ends=values.get("ends", {}),
+        tells=values.get("tells", True),
+        dialect=SimpleNamespace(held=lambda: values.get("held", [])),
+        tail=lambda: [],
+    )
+
+
+def quiet(settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds: float = 0.05) -> Quiet:
+    """On a broker of that depth, on which nothing moved for so long."""
+
+    async def tell(*_: object) -> int:
+        return depth
+
+    now = iter(range(1000))
+    lane = SimpleNamespace(
+        rig=SimpleNamespace(system=SimpleNamespace(broker="broker", depth=tell)),
+        addresses={"broker": None},
+        services={"broker": None},
+        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100)),
+        trace=SimpleNamespace(quiet_for=lambda: silence),
+    )
+    return Quiet(cast(Any, lane), settings, ["j"], seconds)
+
+
+def reached(rule: Quiet, place: Any) -> str:
+    return asyncio.run(rule.reached(place))
+
+
+def test_an_empty_broker_is_quiet() -> None:
+    assert reached(quiet(LATE), seat()) == ""
+
+
+def test_a_job_in_the_gap_before_its_reservation_is_not_quiet_though_nobody_holds_it() -> None:
+    place = seat(taken={"j": None}, held=[])
+    assert "job j runs" in reached(quiet(LATE), place)
+
+
+def test_a_late_job_has_ended_with_its_ack_even_when_the_worker_tells_nothing() -> None:
+    assert reached(quiet(LATE), seat(taken={"j": None}, settled=1, tells=False)) == ""
+
+
+def test_an_early_job_is_not_over_with_its_ack() -> None:
+    assert "job j runs" in reached(quiet(EARLY), seat(taken={"j": None}, settled=1))
+    assert reached(quiet(EARLY), seat(taken={"j": None}, settled=1, ends={"j": "succeeded"})) == ""
+
+
+def test_an_early_job_of_a_worker_that_never_tells_is_over_after_a_silence() -> None:
+    place = seat(taken={"j": None}, settled=1, tells=False)
+    assert reached(quiet(EARLY, silence=2.0), place) == ""
+    assert "job j runs" in reached(quiet(EARLY, silence=0.5), place)
+
+
+def test_jobs_on_the_broker_are_waited_for() -> None:
+    assert "1 job(s) on the broker" in reached(quiet(LATE, depth=1), seat())
+
+
+def test_a_worker_that_ended_by_itself_is_told() -> None:
+    place = seat(taken={"j": None})
+    place.alive = False
+    assert "the worker ended by itself" in reached(quiet(LATE), place)
