@@ -33,7 +33,7 @@ class Exit:
         if self.error:
             return f"{self.error.get('error')}: {self.error.get('message')}"
         if self.status < 0:
-            return f"was ended by {signal_name(-self.status)}, which jobcheck did not send"
+            return f"ended by {signal_name(-self.status)}, which jobcheck did not send"
         return "" if self.status == 0 else f"ended with status {self.status}"
 
 
