@@ -16,6 +16,7 @@ from .boots import Boot, boot_for
 from .lane import Lane
 
 READY_WITHIN = 30.0
+TELLS = "its workers tell"
 
 
 class Seat:
@@ -33,9 +34,12 @@ class Seat:
         self.generation = 0
         self.ends: dict[str, str] = {}
         """How each job ended by the worker's own word, since the trial began."""
-        self.tells = False
-        """Its output tells when a job ends."""
         self._worker: Worker | None = None
+
+    @property
+    def tells(self) -> bool:
+        """The output of this app's workers tells when a job ends: one of them has done so."""
+        return bool(self.lane.kept.get(TELLS))
 
     @property
     def alive(self) -> bool:
@@ -109,7 +113,7 @@ class Seat:
         if ended is not None:
             job, how = ended
             self.ends[job] = how
-            self.tells = True
+            self.lane.kept[TELLS] = True
 
     def filed(self, jobs: Sequence[str]) -> str:
         """Empty, or how one of the jobs failed."""

@@ -15,7 +15,7 @@ EARLY = Settings("at-most-once", "early")
 
 def seat(**values: Any) -> Any:
     slot = SimpleNamespace(
-        in_flight=lambda: [],
+        in_flight=list,
         taken=values.get("taken", {}),
         deliveries=values.get("deliveries", len(values.get("taken", {}))),
         settled=values.get("settled", 0),
@@ -27,7 +27,7 @@ def seat(**values: Any) -> Any:
         ends=values.get("ends", {}),
         tells=values.get("tells", True),
         dialect=SimpleNamespace(held=lambda: values.get("held", [])),
-        tail=lambda: [],
+        tail=list,
     )
 
 
