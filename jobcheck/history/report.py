@@ -89,6 +89,11 @@ class FindingReport:
     story: tuple[StoryLine, ...] = ()
     """The messages of the struck run, recovery and second attempt included."""
 
+    @property
+    def confirmed(self) -> bool:
+        """It came again when it was run again. What came once only is shown, and is *unknown*."""
+        return self.verified.get("reproduced", 0) > 1 or self.verified.get("of", 1) <= 1
+
 
 @dataclass(frozen=True, slots=True)
 class Coverage:

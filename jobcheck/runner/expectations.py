@@ -51,14 +51,16 @@ def _called(text: str) -> dict[str, object] | None:
 
 
 def fails(finding: FindingReport, fail_on: str) -> bool:
-    """Whether this finding fails the run. Accepted ones never do. `fail_on` is handler, settings, all or none."""
-    return finding.layer in LAYERS[fail_on] and not finding.accepted
+    """Whether this finding fails the run. Accepted ones and those that came once only never do. `fail_on` is handler,
+    settings, all or none."""
+    return finding.layer in LAYERS[fail_on] and not finding.accepted and finding.confirmed
 
 
 def unsure(subject: SubjectReport) -> bool:
     """Whether any strike of it, or the whole of it, is neither a pass nor a breach."""
     return (
         bool(subject.problem)
+        or not all(finding.confirmed for finding in subject.findings)
         or subject.verdict == "unknown"
         or any(strike.verdict in _UNSURE for strike in subject.strikes)
     )

@@ -294,7 +294,11 @@ class Exploration:
         self, outcomes: Sequence[Outcome], findings: Sequence[FindingReport], problem: str = ""
     ) -> SubjectReport:
         verdict = "unknown" if problem or any(outcome.verdict in NEVER_PASS for outcome in outcomes) else "ok"
-        if any(finding.layer != TRANSPORT for finding in findings):
+        once = [finding.id for finding in findings if not finding.confirmed]
+        if once:
+            verdict = "unknown"
+            problem = problem or f"seen once and not again, so it is not known what it was: {', '.join(once)}"
+        if any(finding.layer != TRANSPORT and finding.confirmed for finding in findings):
             verdict = "broken"
         guarantee, notes = self._promises(outcomes)
         spoilt = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]

@@ -118,3 +118,14 @@ def test_a_typing_error_in_a_file_is_told_with_the_nearest_name(rig):
 def test_a_file_that_is_not_there_is_told(rig):
     with pytest.raises(UsageError, match=r"cannot read .*nowhere\.py: No such file"):
         queue_job(rig, "nowhere.py:put")
+
+
+def test_what_was_seen_once_and_not_again_is_unknown_and_fails_nothing():
+    finding = FindingReport("f1", "handler", "mail", "lost", ("s",), verified={"reproduced": 1, "of": 3})
+    subject = SubjectReport("job", "handler", "handler", findings=(finding,))
+    assert not fails(finding, "all")
+    assert exit_code([subject], "settings") == 2
+
+
+def test_two_of_three_are_enough():
+    assert FindingReport("f1", "handler", "mail", "lost", ("s",), verified={"reproduced": 2, "of": 3}).confirmed
