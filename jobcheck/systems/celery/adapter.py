@@ -23,6 +23,8 @@ ENDED = re.compile(
     r"Task \S+\[(?P<job>[0-9a-zA-Z-]+)\] (?P<how>succeeded|raised|[rR]etry|rejected|reject|ignored|INTERNAL ERROR)"
 )
 """A worker's word on the end of a job, at log level INFO. `received` is none."""
+THROWN_AWAY = re.compile(r"\{'lang': '\w+', 'task': '(?P<task>[^']+)', 'id': '(?P<job>[0-9a-zA-Z-]+)'")
+"""The headers of a message whose task the worker does not know: Celery prints them when it discards the message."""
 PRELOAD = (
     "celery.__main__",
     "celery.bin.celery",
@@ -140,6 +142,8 @@ class Celery:
         return ""
 
     def ended(self, line: str) -> tuple[str, str] | None:
+        if thrown := THROWN_AWAY.match(line):
+            return thrown["job"], f"failed: unregistered task {thrown['task']}: the message was thrown away"
         found = ENDED.search(line)
         if not found:
             return None

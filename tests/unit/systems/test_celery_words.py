@@ -26,6 +26,11 @@ def test_the_end_of_a_job_is_read_with_its_id(line: str, how: str) -> None:
     assert Celery("shop:app").ended(HEAD + line) == (JOB, how)
 
 
+def test_a_message_of_an_unknown_task_is_thrown_away_and_told_by_its_headers() -> None:
+    line = f"{{'lang': 'py', 'task': 'shop.book', 'id': '{JOB}', 'shadow': None, 'eta': None}}"
+    assert Celery("shop:app").ended(line) == (JOB, "failed: unregistered task shop.book: the message was thrown away")
+
+
 def test_a_received_job_has_not_ended() -> None:
     assert Celery("shop:app").ended(f"{HEAD}Task shop.charge[{JOB}] received") is None
 
