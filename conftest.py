@@ -17,6 +17,7 @@ import pytest
 from jobcheck.clock import REAL
 
 pytest_plugins = ["pytester"]
+os.environ.pop("GITHUB_STEP_SUMMARY", None)  # the runs of our tests are not the summary of the job that runs them
 
 GRACE = 3.0
 """Seconds in which a process that was told to end may do so."""
