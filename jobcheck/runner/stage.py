@@ -81,9 +81,12 @@ class Stage:
 
     def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The scrubbed environment of a process of this run: never the developer's."""
-        home = self.folder / "home"
-        home.mkdir(exist_ok=True)
-        return scrubbed({"HOME": str(home), "JOBCHECK_RUN": self.run_id, **self.proxy.environment(), **extra})
+        home, temporary = self.folder / "home", self.folder / "tmp"
+        for folder in (home, temporary):
+            folder.mkdir(exist_ok=True)
+        # A killed worker cannot remove its temporary files (each of Celery's has a folder): they go with ours.
+        own = {"HOME": str(home), "TMPDIR": str(temporary), "JOBCHECK_RUN": self.run_id}
+        return scrubbed({**own, **self.proxy.environment(), **extra})
 
     async def services(self, rig: Rig) -> dict[str, Service]:
         """The rig's brokers and databases, each started once per run, whichever lane asks first."""
