@@ -169,6 +169,7 @@ class Exploration:
         trial = await self.mode.run(purpose, strike, point)
         self.trials[trial.id] = trial
         self.keep(trial)
+        self.mode.lane.check_alive()  # what happened without a server says nothing of the job
         return trial
 
     async def _strike(self, strike: Strike, purpose: str = "strike") -> Outcome:
