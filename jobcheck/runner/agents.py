@@ -81,7 +81,11 @@ class Agent:
             cwd=cwd,
             ready=ReadyNow(),
         )
-        agent = cls(await supervisor.start(spec), server)
+        try:
+            agent = cls(await supervisor.start(spec), server)
+        except BaseException:
+            server.close()
+            raise
         box.append(agent)
         for pair in early:
             agent._connected(*pair)
