@@ -48,8 +48,7 @@ class Taps:
         return self
 
     def _accept(self) -> End:
-        self.ends.append(End())
-        self.accepted.put_nowait(self.ends[-1])
+        self.ends.append(End(self.accepted.put_nowait))
         return self.ends[-1]
 
     async def slot(self, name: str) -> Slot:

@@ -28,7 +28,8 @@ PROXY = "db"
 class End(asyncio.Protocol):
     """One end of a connection, and everything that it saw."""
 
-    def __init__(self) -> None:
+    def __init__(self, made: Callable[[End], None] = lambda end: None) -> None:
+        self._made = made
         self.reads: list[bytes] = []
         self.eof = False
         self.closed = False
@@ -38,6 +39,7 @@ class End(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._made(self)
 
     def data_received(self, data: bytes) -> None:
         self.reads.append(data)
@@ -106,9 +108,8 @@ class World:
         return self
 
     def _accept(self) -> End:
-        end = End()
+        end = End(self._accepted.put_nowait)
         self._ends.append(end)
-        self._accepted.put_nowait(end)
         return end
 
     async def connect(self, address: tuple[str, int] | None = None) -> tuple[End, End]:
