@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 
-def main() -> int:
+def command_line() -> int:
     """The entry point of `jobcheck`. Returns the exit code: 0 all held, 1 broken, 2 unknown or aborted, 3 usage."""
     try:
         from .main import run

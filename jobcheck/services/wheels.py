@@ -102,6 +102,10 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
+NO_PIP = "No module named pip"
+"""What an environment without pip says: of two ways that failed, the other one's words tell more."""
+
+
 def _install(wheel: Wheel, folder: Path) -> None:
     """Unpacks into a neighbour first: a folder with the final name is always complete."""
     draft = folder.with_name(f".{folder.name}.{token()}")
@@ -118,7 +122,8 @@ def _install(wheel: Wheel, folder: Path) -> None:
             if done.returncode == 0:
                 draft.rename(folder)
                 return
-            said = (done.stderr or done.stdout).strip()
+            words = (done.stderr or done.stdout).strip()
+            said = said if said and words.endswith(NO_PIP) else words
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     raise ServiceError(

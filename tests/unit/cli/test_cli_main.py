@@ -9,7 +9,7 @@ import click
 import pytest
 
 from jobcheck import __version__
-from jobcheck.cli import main as entry
+from jobcheck.cli import command_line
 from jobcheck.cli.main import COMMANDS, cli, run
 from jobcheck.errors import Aborted, UsageError, WorkerError
 
@@ -104,7 +104,7 @@ def test_debug_shows_where_an_error_comes_from(failing, words):
 
 def test_the_entry_point_returns_the_exit_code(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["jobcheck", "--version"])
-    assert entry() == 0
+    assert command_line() == 0
     assert capsys.readouterr().out.startswith("jobcheck ")
 
 
