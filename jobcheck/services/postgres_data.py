@@ -44,33 +44,36 @@ def can_run(programs: Path, user: str | None) -> bool:
     return user is None or platform.executable_by_others(programs / "postgres")
 
 
-def copy_programs(programs: Path, tree: Path, into: Path) -> Path:
+def copy_programs(programs: Path, tree: Path, into: Path, run: str = "") -> Path:
     """Copies `tree`, which holds all that belongs to `programs`, to where everyone can read it; gives the new place.
 
-    The copy is made of hard links where that is possible.
+    The copy is made of hard links where that is possible. `run`: as `prepare` has it.
     """
     target = into / "programs"
-    linked = subprocess.run(["cp", "-Rl", str(tree), str(target)], capture_output=True, check=False)
+    linked = subprocess.run(["cp", "-Rl", str(tree), str(target)], capture_output=True, check=False, env=_of(run))
     if linked.returncode != 0:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(tree, target, symlinks=True)
     return target / programs.relative_to(tree)
 
 
-def prepare(programs: Path, data: Path, user: str | None) -> None:
-    """Fills the new folder `data`. Raises ServiceError with initdb's words."""
+def prepare(programs: Path, data: Path, user: str | None, run: str = "") -> None:
+    """Fills the new folder `data`. Raises ServiceError with initdb's words.
+
+    `run` is the run's id: its guardian ends what fills the folder still when the harness is killed meanwhile.
+    """
     kept = wheels.cache_root() / f"pgdata-{_key(programs, user)}"
     # -p: in the cache it already belongs to the account that the server runs as.
-    if kept.is_dir() and _copy(kept, data):
+    if kept.is_dir() and _copy(kept, data, run):
         return
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(mode=0o700)
     _give(data, user)
-    _initdb(programs, data, user)
+    _initdb(programs, data, user, run)
     draft = kept.with_name(f".{kept.name}.{token()}")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        if _copy(data, draft):
+        if _copy(data, draft, run):
             draft.rename(kept)
     except OSError:
         pass  # the cache cannot be written, or another run was faster: the next run makes its own
@@ -78,8 +81,14 @@ def prepare(programs: Path, data: Path, user: str | None) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _copy(source: Path, target: Path) -> bool:
-    return subprocess.run(["cp", "-Rp", str(source), str(target)], capture_output=True, check=False).returncode == 0
+def _copy(source: Path, target: Path, run: str) -> bool:
+    command = ["cp", "-Rp", str(source), str(target)]
+    return subprocess.run(command, capture_output=True, check=False, env=_of(run)).returncode == 0
+
+
+def _of(run: str) -> dict[str, str]:
+    """The environment of a helper that belongs to a run."""
+    return {**os.environ, platform.RUN_VARIABLE: run}
 
 
 def _key(programs: Path, user: str | None) -> str:
@@ -96,7 +105,7 @@ def _give(path: Path, user: str | None) -> None:
         os.chown(path, entry.pw_uid, entry.pw_gid)
 
 
-def _initdb(programs: Path, data: Path, user: str | None) -> None:
+def _initdb(programs: Path, data: Path, user: str | None, run: str) -> None:
     command = [str(programs / "initdb"), "-D", str(data), "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-sync"]
     entry = pwd.getpwnam(user) if user is not None else None
     try:
@@ -107,7 +116,7 @@ def _initdb(programs: Path, data: Path, user: str | None) -> None:
             timeout=INITDB_WITHIN,
             stdin=subprocess.DEVNULL,
             cwd=data,
-            env=scrubbed({"TZ": "UTC"}, home=data),
+            env=scrubbed({"TZ": "UTC", platform.RUN_VARIABLE: run}, home=data),
             user=entry.pw_uid if entry else None,
             group=entry.pw_gid if entry else None,
             extra_groups=[] if entry else None,

@@ -80,8 +80,8 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
     if not can_run(programs, user):
         folders.append(place.data_folder())
         folders[-1].chmod(0o711)
-        programs = await in_thread(copy_programs, programs, tree, folders[-1])
-    await in_thread(prepare, programs, data, user)
+        programs = await in_thread(copy_programs, programs, tree, folders[-1], place.supervisor.run_id)
+    await in_thread(prepare, programs, data, user, place.supervisor.run_id)
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
         worker = await place.supervisor.start(_process(programs, address.port, data, place.name, user))
