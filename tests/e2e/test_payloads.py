@@ -323,6 +323,7 @@ def test_a_version_is_a_folder_an_interpreter_or_a_revision(tmp_path: Path) -> N
     """Each gives the same rig at another place; what is none of them is a usage error."""
     project = tmp_path / "project"
     write_app(project / "app", V1, RIG)
+    (project / ".gitignore").write_text("__pycache__/\n")
     git(project, "init", "-q")
     git(project, "add", ".")
     git(project, "commit", "-qm", "version 1")
