@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_PARTS = frozenset(
-    path.stem for path in Path(__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()
-) - {"mark"}
+_PARTS = frozenset(path.stem for path in Path(__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()) - {
+    "mark"
+}
 
 if TYPE_CHECKING:
     from .api import *  # noqa: F403
