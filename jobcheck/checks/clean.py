@@ -25,6 +25,8 @@ class Clean:
     """Those that happened, in order."""
     differences: tuple[str, ...] = ()
     """Where a further recording showed another number of effects, a sentence each."""
+    others: tuple[tuple[CaseRecord, tuple[Effect, ...]], ...] = ()
+    """Cases and effects of the further recordings."""
 
     def counts(self) -> dict[str, int]:
         """How often each effect happened, by name, in order of first appearance."""
@@ -33,6 +35,14 @@ class Clean:
     def keys(self, contract: Contract | None = None) -> dict[str, Counter[str]]:
         """Normalised keys by effect name; of the names that `contract` matches, by its key, where one is given."""
         return grouped(self.effects, self.case, contract)
+
+    def steady(self, contract: Contract) -> bool:
+        """Whether the contract names a key that has the same values in every case, so that another value in a struck
+        run is another effect: half a file, a balance that was raised twice."""
+        mine = self.keys(contract)
+        return bool(contract.key and self.others) and all(
+            grouped(effects, case, contract) == mine for case, effects in self.others
+        )
 
 
 def clean_of(recordings: Sequence[TrialRecord]) -> Clean:
@@ -49,7 +59,8 @@ def clean_of(recordings: Sequence[TrialRecord]) -> Clean:
                 differences.append(
                     f"{name}: {times(mine.get(name, 0))} in clean run 1, {times(counts[name])} in {number}"
                 )
-    return Clean(first.case, first.effects, tuple(differences))
+    others = tuple((other.case, happened(other)) for other in recordings[1:])
+    return Clean(first.case, first.effects, tuple(differences), others)
 
 
 def happened(trial: TrialRecord) -> tuple[Effect, ...]:

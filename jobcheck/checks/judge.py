@@ -80,7 +80,8 @@ def breaches(effects: Sequence[Effect], case: CaseRecord, clean: Clean, contract
         expected, seen = clean.keys(contract), grouped(effects, case, contract)
         for name in names:
             if contract.matches(name) and _speaks(contract, name, contracts):
-                item = _compare(contract, name, expected.get(name, Counter()), seen.get(name, Counter()))
+                before, now = expected.get(name, Counter()), seen.get(name, Counter())
+                item = _compare(contract, name, before, now, clean.steady(contract))
                 if item is not None:
                     broken.append(item)
     return broken
@@ -91,32 +92,34 @@ def _speaks(contract: Contract, name: str, contracts: Sequence[Contract]) -> boo
     return contract.effect == name or not any(other.effect == name for other in contracts)
 
 
-def _compare(contract: Contract, name: str, expected: Counter[str], seen: Counter[str]) -> Broken | None:
+def _compare(contract: Contract, name: str, expected: Counter[str], seen: Counter[str], steady: bool) -> Broken | None:
     if not expected and seen:
         phrase = f"{name}: {times(seen.total())}, never in the clean run"
         return Broken(contract.text, name, Verdict.UNEXPECTED, seen.total(), 0, phrase)
-    pairs = _pair(expected, seen)
+    pairs = _pair(expected, seen, steady)
     over = [pair for pair in pairs if pair[2] > pair[1] and contract.kind != AT_LEAST]
     under = [pair for pair in pairs if pair[2] < pair[1] and contract.kind != AT_MOST]
     if not over and not under:
         return None
     verdict = Verdict.PARTIAL if over and under else Verdict.DUPLICATED if over else Verdict.LOST
-    if len(expected) <= 1:
+    if len(expected) <= 1 and seen.total() != expected.total():
         counts = f"{times(seen.total())}, expected {expected.total()}"
     else:
         counts = "; ".join(f"{shorten(key, 60)} {times(got)}, expected {want}" for key, want, got in over + under)
     return Broken(contract.text, name, verdict, seen.total(), expected.total(), f"{name}: {counts}")
 
 
-def _pair(expected: Counter[str], seen: Counter[str]) -> list[tuple[str, int, int]]:
-    """`(key, expected, seen)` of each group: groups with the same key, then what is left by order of appearance."""
+def _pair(expected: Counter[str], seen: Counter[str], steady: bool) -> list[tuple[str, int, int]]:
+    """`(key, expected, seen)` of each group: groups with the same key, then what is left by order of appearance, for
+    keys may differ from case to case; steady ones do not."""
     pairs = [(key, count, seen[key]) for key, count in expected.items() if key in seen]
     left = [(key, count) for key, count in expected.items() if key not in seen]
     new = [(key, count) for key, count in seen.items() if key not in expected]
-    for (key, want), (_, got) in zip(left, new, strict=False):
+    paired = 0 if steady else min(len(left), len(new))
+    for (key, want), (_, got) in zip(left[:paired], new[:paired], strict=True):
         pairs.append((key, want, got))
-    pairs += [(key, want, 0) for key, want in left[len(new) :]]
-    pairs += [(key, 0, got) for key, got in new[len(left) :]]
+    pairs += [(key, want, 0) for key, want in left[paired:]]
+    pairs += [(key, 0, got) for key, got in new[paired:]]
     return pairs
 
 

@@ -38,6 +38,8 @@ class QueueMode:
         self.points: Sequence[Point] = ()
         self.task = ""
         """Name of the job's task, once it was seen on the wire."""
+        self._settings: Settings | None = None
+        """Those of the task, once its name is known: a task may have options of its own."""
         self._tasks = Tasks()
 
     @property
@@ -46,7 +48,7 @@ class QueueMode:
 
     @property
     def settings(self) -> Settings:
-        return self._crew.settings
+        return self._settings or self._crew.settings
 
     async def open(self) -> None:
         if self._crew_key not in self.lane.kept:
@@ -85,8 +87,9 @@ class QueueMode:
         case = await (lane.canary_case() if self.enqueue == CANARY else lane.new_case(self.enqueue))
         jobs = self._enqueued(crew)
         case.record = replace(case.record, jobs=tuple(jobs))
+        await self._ask_for_settings()
         running = Running(purpose, strike, case, since, started)
-        quiet = Quiet(lane, crew.settings, jobs, TRIAL_DEADLINE)
+        quiet = Quiet(lane, self.settings, jobs, TRIAL_DEADLINE)
         watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
         try:
             if gate is not None:
@@ -123,7 +126,7 @@ class QueueMode:
         broker = lane.addresses[self.system.broker]
         if note := await self.system.rewind(broker, held, crew.producer.agent.call):
             running.notes.append(note)
-        if expired := await lane.expire_keys(crew.settings.lease):
+        if expired := await lane.expire_keys(self.settings.lease):
             running.notes.append("expired with the lease: " + ", ".join(expired))
         spare.begin()
         spare.slot.release()
@@ -131,9 +134,18 @@ class QueueMode:
         running.deliveries_after = spare.slot.deliveries
         return spare
 
+    async def _ask_for_settings(self) -> None:
+        if self._settings is None and self.task:
+            call = self._crew.producer.agent.call
+            self._settings = await self.system.describe(call, safe=self.safe, task=self.task)
+
     def _enqueued(self, crew: Crew) -> list[str]:
         """Ids of the jobs that the case put on the broker. Raises CaseError with the reason when there is none."""
-        sights = [sight for sight in self.lane.trace.sights if sight.worker == "producer" and sight.role == "enqueue"]
+        sights = [
+            sight
+            for sight in self.lane.trace.sights
+            if sight.worker == "producer" and sight.role == "enqueue" and sight.job
+        ]
         for sight in sights:
             self.task = self.task or str(getattr(crew.producer.dialect, "tasks", {}).get(sight.job, ""))
         if sights:

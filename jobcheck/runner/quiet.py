@@ -60,6 +60,8 @@ class Quiet:
         running = [job for job in taken if job not in seat.ends]
         if running and (seat.tells or silence < SILENCE) and not self._acknowledged(seat):
             return f"job {running[0]} runs"
+        if seat.slot.polls and not seat.slot.asks:
+            return "the worker has not asked for the next job yet"  # it may have more to do behind the ack
         return "" if silence >= GRACE / 5 else "messages of a moment ago"
 
     def _acknowledged(self, seat: Seat) -> bool:

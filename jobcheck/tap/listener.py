@@ -139,12 +139,13 @@ class Listener:
             trace.touch()
         if sight.role == "ack" and (way == IN or not link.answers(unit)):
             self.slot.settled += 1
-        if not sight.job:
-            sight.job = self.slot.job
+        if not sight.job or (sight.role == "enqueue" and self.slot.job):
+            sight.job = self.slot.job  # a follow-up job is a step of the job that sends it
         elif sight.role == "delivery":
             self.slot.job = sight.job
             self.slot.deliveries += 1
             self.slot.taken[sight.job] = None
+            self.slot.polls = self.slot.polls or sight.request is not None
         return sight
 
     def ask(self, link: Link, way: str, unit: Unit) -> bool:
@@ -172,6 +173,8 @@ class Slot:
         self.deliveries = 0
         self.settled = 0
         """Acknowledgements that reached the broker since the trial began."""
+        self.polls = False
+        """Deliveries answer requests for them; a broker that pushes is not asked."""
         self.taken: dict[str, None] = {}
         """Jobs that were delivered since the trial began."""
 
@@ -199,6 +202,11 @@ class Slot:
             for sight in link.unanswered.values()
             if sight.role not in ("noise", "poll") and sight.unit.kind is Kind.REQUEST
         ]
+
+    @property
+    def asks(self) -> bool:
+        """A request for the next job waits for its answer."""
+        return any(sight.role == "poll" for link in self.links for sight in link.unanswered.values())
 
     async def drain(self) -> None:
         """Takes in what is already readable on every connection, so that a cut through them is consistent."""

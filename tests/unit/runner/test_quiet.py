@@ -20,6 +20,8 @@ def seat(**values: Any) -> Any:
         deliveries=values.get("deliveries", len(values.get("taken", {}))),
         settled=values.get("settled", 0),
         drain=lambda: asyncio.sleep(0),
+        polls=values.get("polls", False),
+        asks=values.get("asks", False),
     )
     return SimpleNamespace(
         slot=slot,
@@ -84,3 +86,9 @@ def test_a_worker_that_ended_by_itself_is_told() -> None:
     place = seat(taken={"j": None})
     place.alive = False
     assert "the worker ended by itself" in reached(quiet(LATE), place)
+
+
+def test_a_worker_that_polls_is_not_done_before_it_asks_for_the_next_job() -> None:
+    done = {"taken": {"j": None}, "settled": 1, "polls": True}
+    assert "has not asked for the next job yet" in reached(quiet(LATE), seat(**done))
+    assert reached(quiet(LATE), seat(**done, asks=True)) == ""
