@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-import redis.asyncio
+import redis
 import redis.exceptions
-from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.retry import Retry
 from toxic_world import ENGINES
 
 from jobcheck.clock import REAL
@@ -26,7 +27,27 @@ from jobcheck.tap.toxic_engine import EmbeddedToxics
 from jobcheck.wire.registry import decoder_for
 from jobcheck.workers.supervisor import Supervisor, Worker
 
-Body = Callable[[ToxicEngine, Slot, "redis.asyncio.Redis"], Awaitable[None]]
+
+class Client:
+    """The synchronous client, in a thread: the asynchronous one leaves transports behind when its network breaks."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    async def work(self, job: Callable[[redis.Redis], Any]) -> Any:
+        return await asyncio.to_thread(job, self._client)
+
+    async def get(self, key: str) -> Any:
+        return await self.work(lambda client: client.get(key))
+
+    async def set(self, key: str, value: str) -> Any:
+        return await self.work(lambda client: client.set(key, value))
+
+    async def ping(self) -> Any:
+        return await self.work(lambda client: client.ping())
+
+
+Body = Callable[[ToxicEngine, Slot, Client], Awaitable[None]]
 
 
 def worker_like(kind: str, folder: Path, body: Body) -> None:
@@ -50,15 +71,16 @@ def worker_like(kind: str, folder: Path, body: Body) -> None:
         port = await slot.tap("broker", target, lambda: decoder_for("redis"))
         if kind == "embedded":
             await embedded.attach(slot)
-        client = redis.asyncio.Redis(
+        connection = redis.Redis(
             port=port, db=int(address.path), decode_responses=True, socket_timeout=20, retry=Retry(NoBackoff(), 0)
         )
+        client = Client(connection)
         try:
             await body(engine, slot, client)
             await engine.reset()
             assert await client.ping()
         finally:
-            await client.aclose()
+            connection.close()
             await slot.close()
             await engine.close()
             await service.stop()
@@ -67,22 +89,22 @@ def worker_like(kind: str, folder: Path, body: Body) -> None:
     asyncio.run(main())
 
 
-async def some_work(client: redis.asyncio.Redis) -> list[object]:
+def some_work(client: redis.Redis) -> list[object]:
     """A bit of what job systems do."""
-    async with client.pipeline(transaction=True) as pipe:
+    with client.pipeline(transaction=True) as pipe:
         pipe.lpush("celery", "x" * 20_000)
         pipe.incrby("jobs", 0)
         pipe.zadd("unacked_index", {"tag": 5})
-        answers: list[object] = await pipe.execute()
-    return [*answers, await client.brpop(["celery"], 5), await client.zrem("unacked_index", "tag")]
+        answers: list[object] = pipe.execute()
+    return [*answers, client.brpop(["celery"], 5), client.zrem("unacked_index", "tag")]
 
 
 @pytest.mark.parametrize("kind", ENGINES)
 def test_a_bad_but_honest_network_changes_no_answer_and_no_message(tmp_path: Path, kind: str) -> None:
-    async def body(engine: ToxicEngine, slot: Slot, client: redis.asyncio.Redis) -> None:
+    async def body(engine: ToxicEngine, slot: Slot, client: Client) -> None:
         async def once() -> tuple[list[object], list[str]]:
             slot.trace.begin()
-            answers = await some_work(client)
+            answers = await client.work(some_work)
             return answers, [sight.unit.shape for sight in slot.trace.sights if sight.way == OUT]
 
         await client.ping()
@@ -102,7 +124,7 @@ def test_a_bad_but_honest_network_changes_no_answer_and_no_message(tmp_path: Pat
 def test_a_broken_network_is_a_connection_error_and_is_over_when_it_is_healed(
     tmp_path: Path, kind: str, toxic: ResetPeer | LimitData | Timeout | Down
 ) -> None:
-    async def body(engine: ToxicEngine, slot: Slot, client: redis.asyncio.Redis) -> None:
+    async def body(engine: ToxicEngine, slot: Slot, client: Client) -> None:
         await client.set("a", "b" * 1000)
         name = await engine.add("broker", toxic)
         with pytest.raises((redis.exceptions.ConnectionError, ConnectionError)):
