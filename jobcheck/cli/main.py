@@ -26,6 +26,7 @@ COMMANDS = {
     "judge": "Judge a stored run again, without running anything.",
     "payloads": "Record payloads from the wire; try those of one version on workers of another.",
     "report": "Show, print or open the report of a run.",
+    "selftest": "Plant bugs and demand that each is found at its place, and no right job accused.",
     "doctor": "What is on this machine, what is missing, and how to get it.",
     "services": "The private brokers and databases: install them ahead of the first run.",
 }
