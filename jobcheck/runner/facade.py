@@ -259,7 +259,11 @@ def run(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     previous = None
     main_thread = threading.current_thread() is threading.main_thread()
     if main_thread:
-        previous = signal.signal(signal.SIGTERM, lambda *_: loop_box and loop_box[0].cancel())
+        # A plain cancel() would be noticed at the loop's next event only, which may be half a minute away.
+        previous = signal.signal(
+            signal.SIGTERM,
+            lambda *_: loop_box and loop_box[0].get_loop().call_soon_threadsafe(loop_box[0].cancel),
+        )
     try:
         return asyncio.run(main())
     except KeyboardInterrupt:
