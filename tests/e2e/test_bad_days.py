@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import pytest
 
 from jobcheck.cli.main import run as command_line
 from jobcheck.runner.agents import Exit
+from jobcheck.services import base
 from jobcheck.store.failures import Failures
 
 from . import tiny
@@ -159,6 +161,21 @@ def test_a_job_that_never_ends_is_unknown(tmp_path: Path, monkeypatch: pytest.Mo
     assert (subject.verdict, subject.strikes) == ("unknown", ())
     assert "the clean run did not end: " in subject.problem
     assert "after 1 s" in subject.problem
+
+
+def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(
+    tmp_path: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A free port is asked for before the server is started: another program may be faster."""
+    free = base.free_port
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = [taken.getsockname()[1]] * 2
+        monkeypatch.setattr(base, "free_port", lambda: ports.pop() if ports else free())
+        folder = project(tmp_path / "project", text=rig('"broker": jobcheck.redis()'))
+        here(folder, *EXPLORE).says(0, "2 fired: 2 ok")
+        assert ports == []
+        monkeypatch.setattr(base, "free_port", lambda: taken.getsockname()[1])
+        here(folder, *EXPLORE).says(2, "broker: found: ", "did not start", "already in use")
 
 
 # A disk that is full, servers that die
@@ -306,6 +323,15 @@ def test_a_stopped_run_says_so_in_one_line_and_leaves_nothing(
     assert ended.errors == [f"error: stopped by {said}; every worker and private server was ended"]
     assert list(temporary.iterdir()) == []
     assert "run" in kept(folder)
+
+
+def test_a_run_that_waits_for_an_app_is_stopped_at_once(tmp_path: Path) -> None:
+    """Nothing wakes its loop for half a minute."""
+    folder = project(tmp_path / "project", settings="import time\nprint('imports', flush=True)\ntime.sleep(600)")
+    with start(folder, "explore", *QUEUE) as run:
+        run.until(lambda: any("imports" in log.read_text() for log in folder.glob("reports/*/output/*.log")), "the app")
+        run.send(signal.SIGTERM)
+        run.end(20).says(2, "stopped by SIGTERM")
 
 
 def test_an_impatient_ctrl_c_leaves_nothing_either(tmp_path: Path) -> None:
