@@ -88,6 +88,7 @@ class Lane:
             raise
 
     async def _open(self) -> Lane:
+        self.stage.redactor.know({name: text for name, text in self.rig.env.items() if "{" not in text})
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o777)
         self.services = await self.stage.services(self.rig)

@@ -73,6 +73,8 @@ _CUT_NUMBER = re.compile(r"[2-6](?<!\d[2-6])(?:[ -]?\d){7,18}(?=…$)")
 _NOT_ALNUM = re.compile(r"[^0-9a-z]")
 _SECRET_HEADERS = frozenset({"authorization", "proxyauthorization", "cookie", "setcookie"})
 _MOST_DEPTH = 40
+_LEAST_KNOWN = 6
+"""Characters of a variable's value from which on it is looked for: `test` would be found in every second word."""
 
 
 class Redactor:
@@ -86,11 +88,18 @@ class Redactor:
         self.count = 0
         self._salt = hashlib.sha256(salt).digest()
         self._keep_bodies = keep_bodies
+        self._known: set[str] = set()
         extra = tuple(extra_fields)
         self._exact = frozenset(map(_squash, (*_EXACT, *extra)))
         self._endings = tuple(map(_squash, _WORDS))
         self._hints = tuple(sorted({_hint(word) for word in (*_WORDS, *_EXACT, *extra)}))
         self._fields = _field_pattern(_WORDS, (*_EXACT, *extra))
+
+    def know(self, variables: Mapping[str, str]) -> None:
+        """Values of environment variables with sensitive names are secret wherever they occur; very short ones not."""
+        for name, value in variables.items():
+            if len(value) >= _LEAST_KNOWN and value.lower() not in _HARMLESS and self._sensitive(_squash(name)):
+                self._known.add(value)
 
     def text(self, text: str) -> str:
         """The text without secrets: tokens, logins in URLs, values of sensitive fields, card numbers."""
@@ -170,6 +179,9 @@ class Redactor:
         return plain in self._exact or (plain.endswith(self._endings) and "idempotency" not in plain)
 
     def _tokens(self, text: str) -> str:
+        for secret in self._known:
+            if secret in text:
+                text = text.replace(secret, self._hide(secret))
         if any(start in text for start in _TOKEN_STARTS):
             text = _TOKENS.sub(lambda match: self._hide(match[0]), text)
         if "earer " in text or "asic " in text or "igest " in text or "EARER " in text or "ASIC " in text:
