@@ -143,14 +143,15 @@ def state_of(connection: psycopg.Connection[Any]) -> list[Any]:
 
 # Secrets
 
-CARD, TOKEN, LOGIN, FIELD, COOKIE = (
+CARD, TOKEN, LOGIN, FIELD, COOKIE, VALUE = (
     "4242424242424242",
     "sk_live_51HxAbCdEfGhIjKlMnOp",
     "url-passw0rd",
     "field-passw0rd",
     "sid-c00kie-value",
+    "plain-value-of-a-variable",
 )
-SECRETS = (CARD, TOKEN, LOGIN, FIELD, COOKIE)
+SECRETS = (CARD, TOKEN, LOGIN, FIELD, COOKIE, VALUE)
 SENDS = f"""
     import json, os, smtplib, urllib.request, psycopg
     body = {{"card": {{"number": "{CARD}"}}, "password": "{FIELD}", "key": key}}
@@ -164,7 +165,7 @@ SENDS = f"""
     mail = smtplib.SMTP(os.environ["SMTP_HOST"], int(os.environ["SMTP_PORT"]))
     mail.sendmail("a@example.com", [key + "@example.com"], "Subject: " + key + "\\n\\nYour password: {FIELD}, {CARD}")
     mail.quit()
-    jobcheck.mark("done", key)
+    jobcheck.mark("done", key + " by " + os.environ["API_SECRET"])
     print("the app logs {TOKEN} by itself")
 """
 RIG = f"""
@@ -179,6 +180,7 @@ tiny = jobcheck.Rig(
     env={{
         "BROKER_URL": "{{broker.url}}", "DB_URL": "{{db.url}}", "PAYMENTS_URL": "{{payments.base}}",
         "SMTP_HOST": "{{mail.host}}", "SMTP_PORT": "{{mail.port}}",
+        "API_SECRET": "{VALUE}",
     }},
 )
 
