@@ -79,19 +79,21 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)
+        ends = [writer]
         try:
             up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target)
+            ends.insert(0, up_writer)
             connection = Connection(decoder_for(self._protocol))
             self.connections.append(connection)
             await asyncio.gather(
                 self._pump(connection, "client", reader, up_writer, writer),
                 self._pump(connection, "server", up_reader, writer, up_writer),
             )
-            for end in (up_writer, writer):
+        finally:
+            for end in ends:
                 end.close()
                 with contextlib.suppress(ConnectionError):
                     await end.wait_closed()
-        finally:
             self._busy.discard(task)
 
     async def _pump(
@@ -114,7 +116,7 @@ class Proxy:
                         unit.raw if unit.answer is None else unit.answer
                     )
                 await onward.drain()
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):  # shutdown() of a connection that is reset says ENOTCONN
             for unit in end():
                 seen.append(unit)
                 onward.write(unit.raw)
