@@ -61,7 +61,7 @@ def command(
 
 def _dry(files: Sequence[Path], seed: int | None) -> int:
     """The plans, a line for each step; the same seed gives the same."""
-    from ..runner.scenario import dry
+    from ..runner.scenarios.campaign import dry
 
     for number, file in enumerate(files):
         title, *lines = dry(file, seed)
@@ -71,7 +71,7 @@ def _dry(files: Sequence[Path], seed: int | None) -> int:
 
 def _seed(files: Sequence[Path], project: Project, given: int | None) -> int | None:
     """The command line goes before a file's own seed, and that before the project's."""
-    from ..runner.scenario import load
+    from ..runner.scenarios.campaign import load
 
     if given is not None or any(load(file).scenario.seed is not None for file in files):
         return given
@@ -87,7 +87,7 @@ def _run(
     from ..report.series import Series
     from ..report.terminal import Progress
     from ..runner.facade import run
-    from ..runner.scenario import ScenarioRequest, run_scenarios
+    from ..runner.scenarios.campaign import ScenarioRequest, run_scenarios
     from .carry import tell
     from .screens import out, progress
 

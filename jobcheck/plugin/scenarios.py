@@ -65,7 +65,7 @@ class ScenarioFile(pytest.File):
     """One scenario file. Its mistakes are errors of the collection, each with its line."""
 
     def collect(self) -> Iterator[ScenarioItem]:
-        from ..runner.scenario import load
+        from ..runner.scenarios.campaign import load
 
         try:
             scenario = load(self.path).scenario
@@ -112,7 +112,7 @@ class ScenarioItem(pytest.Item):
         from ..events import Bus, Event, Warned
         from ..report.series import Series
         from ..runner.facade import run
-        from ..runner.scenario import ScenarioRequest, run_scenarios
+        from ..runner.scenarios.campaign import ScenarioRequest, run_scenarios
 
         def listen(event: Event) -> None:
             if isinstance(event, Warned):

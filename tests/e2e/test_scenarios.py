@@ -15,7 +15,7 @@ import pytest
 from jobcheck.events import Bus, Event, ScenarioFinished, ScenarioProgress, ScenarioStarted, ScenarioStep
 from jobcheck.history.report import Report
 from jobcheck.runner.facade import Result
-from jobcheck.runner.scenario import dry, load, run_scenario
+from jobcheck.runner.scenarios.campaign import dry, load, run_scenario
 from jobcheck.store.journal import read_journal
 
 APPS = Path(__file__).parents[2] / "scenarios" / "apps"

@@ -14,7 +14,7 @@ import jobcheck.report.scenario_outcome
 import jobcheck.report.series
 import jobcheck.report.terminal
 import jobcheck.report.writer
-import jobcheck.runner.scenario  # noqa: F401
+import jobcheck.runner.scenarios.campaign  # noqa: F401
 
 TINY = Path(__file__).parent / "tiny" / "rig.py"
 RIGHT = f"""\

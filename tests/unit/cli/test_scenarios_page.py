@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jobcheck.faults.toxics import TOXICS, fields_of
-from jobcheck.runner.scenario import load
+from jobcheck.runner.scenarios.campaign import load
 from jobcheck.scenario.parse import FIELDS, parse
 from jobcheck.scenario.read_expect import KINDS as EXPECTATIONS
 from jobcheck.scenario.read_faults import FIELDS as FAULTS

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobcheck.errors import UsageError
-from jobcheck.runner.scenario import dry, load
+from jobcheck.runner.scenarios.campaign import dry, load
 
 RIG = """\
 import jobcheck

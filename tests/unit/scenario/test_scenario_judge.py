@@ -11,10 +11,10 @@ from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.clock import ManualClock
 from jobcheck.faults.model import Deploy, Duplicate, Kill, Outage
 from jobcheck.history.records import CaseRecord, Effect
-from jobcheck.runner.scenario_book import Book, Delivery
-from jobcheck.runner.scenario_judge import Judged, Seen, judge_scenario
-from jobcheck.runner.scenario_work import Enqueued
-from jobcheck.runner.scenario_world import Done
+from jobcheck.runner.scenarios.book import Book, Delivery
+from jobcheck.runner.scenarios.judge import Judged, Seen, judge_scenario
+from jobcheck.runner.scenarios.work import Enqueued
+from jobcheck.runner.scenarios.world import Done
 from jobcheck.scenario.model import (
     ContractHolds,
     CountsAre,

@@ -11,7 +11,7 @@ import pytest
 
 from jobcheck import Rig, UsageError, celery, redis
 from jobcheck.faults.where import Where
-from jobcheck.runner.scenario_versions import version_rigs
+from jobcheck.runner.scenarios.versions import version_rigs
 from jobcheck.runner.stage import Stage
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..systems.contract import Settings
-from .agents import Agent
-from .rig import Rig
-from .scenario_book import Book
-from .scenario_lane import ScenarioLane
-from .scenario_posts import Post
-from .scenario_work import Producers, Work
+from ...systems.contract import Settings
+from ..agents import Agent
+from ..rig import Rig
+from .book import Book
+from .lane import ScenarioLane
+from .posts import Post
+from .work import Producers, Work
 
 
 @dataclass(slots=True)

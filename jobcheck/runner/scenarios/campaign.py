@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..clock import REAL
-from ..errors import JobcheckError, UsageError
-from ..events import Bus, ScenarioFinished, ServiceStarted
-from ..faults.describe import describe
-from ..history.report import Report
-from ..scenario.model import Scenario
-from ..scenario.planning import plan
-from ..seeds import fresh_seed
-from ..store.folder import RunFolder
-from ..store.journal import Journal
-from .facade import Result
-from .rig import Rig
-from .scenario_check import check_scenario, read_scenario, rig_of
-from .scenario_lane import ScenarioLane
-from .scenario_run import ScenarioRun
-from .stage import Stage
+from ... import __version__
+from ...clock import REAL
+from ...errors import JobcheckError, UsageError
+from ...events import Bus, ScenarioFinished, ServiceStarted
+from ...faults.describe import describe
+from ...history.report import Report
+from ...scenario.model import Scenario
+from ...scenario.planning import plan
+from ...seeds import fresh_seed
+from ...store.folder import RunFolder
+from ...store.journal import Journal
+from ..facade import Result
+from ..rig import Rig
+from ..stage import Stage
+from .check import check_scenario, read_scenario, rig_of
+from .lane import ScenarioLane
+from .run import ScenarioRun
 
 
 @dataclass(slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from ..errors import UsageError
-from ..faults.where import Where
-from .rig import Rig
-from .stage import Stage
-from .versions import rig_at, version_of
+from ...errors import UsageError
+from ...faults.where import Where
+from ..rig import Rig
+from ..stage import Stage
+from ..versions import rig_at, version_of
 
 
 async def version_rigs(rig: Rig, versions: dict[str, str], stage: Stage, base: Path, where: Where) -> dict[str, Rig]:

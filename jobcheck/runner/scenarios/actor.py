@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from ..aio import Tasks, wait_for
-from ..errors import JobcheckError, WaitTimeout
-from ..faults.actions import (
+from ...aio import Tasks, wait_for
+from ...errors import JobcheckError, WaitTimeout
+from ...faults.actions import (
     Action,
     ArmKill,
     DeployProducer,
@@ -20,13 +20,13 @@ from ..faults.actions import (
     StopWorker,
     WorkerGone,
 )
-from ..faults.model import ANY, Scope
-from ..services.clients import redis_client
-from ..tap.sight import Sight
-from .scenario_gate import Arm
-from .scenario_network import Weather
-from .scenario_posts import Fallen, Post
-from .scenario_world import Done, World
+from ...faults.model import ANY, Scope
+from ...services.clients import redis_client
+from ...tap.sight import Sight
+from .gate import Arm
+from .network import Weather
+from .posts import Fallen, Post
+from .world import Done, World
 
 COPY_WITHIN = 1.0
 """Seconds in which another worker must take the copy of a job that is held."""

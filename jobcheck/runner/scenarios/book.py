@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ..clock import Clock
-from ..faults.actions import Happening, JobDelivered, JobEnded
-from ..systems.contract import Dialect, Meaning
-from ..tap.link import Link
-from ..tap.listener import Slot
-from ..wire.unit import Kind, Unit
+from ...clock import Clock
+from ...faults.actions import Happening, JobDelivered, JobEnded
+from ...systems.contract import Dialect, Meaning
+from ...tap.link import Link
+from ...tap.listener import Slot
+from ...wire.unit import Kind, Unit
 
 RUNNING, ENDED, DIED = "running", "ended", "died"
 MESSAGES_KEPT = 80

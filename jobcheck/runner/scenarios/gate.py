@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..faults.model import NamedPoint, Scope
-from ..tap.gate import COUNTED
-from ..tap.link import Link
-from ..tap.sight import IN, OUT, Sight
-from ..wire.unit import Change, Kind
-from .scenario_book import Book, Message
+from ...faults.model import NamedPoint, Scope
+from ...tap.gate import COUNTED
+from ...tap.link import Link
+from ...tap.sight import IN, OUT, Sight
+from ...wire.unit import Change, Kind
+from .book import Book, Message
 
 NOT_KEPT = ("noise", "poll")
 

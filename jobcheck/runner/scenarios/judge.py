@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from ..checks.clean import Clean, uncontracted
-from ..checks.contracts import Contract, at_least_once
-from ..checks.counts import CaseOutcome, CaseResult, Counts, Tally, tally
-from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
-from ..faults.model import Deploy, Duplicate, Fault, Outage, Poison
-from ..history.ids import short_id
-from ..history.records import Effect, Verdict
-from ..scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, RecoveredWithin, Scenario
-from ..systems.contract import Settings, System
-from .scenario_book import DIED, ENDED, Book, Job
-from .scenario_work import Enqueued
-from .scenario_world import Done
+from ...checks.clean import Clean, uncontracted
+from ...checks.contracts import Contract, at_least_once
+from ...checks.counts import CaseOutcome, CaseResult, Counts, Tally, tally
+from ...explore.causes import HANDLER, SETTINGS, TRANSPORT
+from ...faults.model import Deploy, Duplicate, Fault, Outage, Poison
+from ...history.ids import short_id
+from ...history.records import Effect, Verdict
+from ...scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, RecoveredWithin, Scenario
+from ...systems.contract import Settings, System
+from .book import DIED, ENDED, Book, Job
+from .work import Enqueued
+from .world import Done
 
 SHOWN = 20
 """Bad cases that are told in full."""

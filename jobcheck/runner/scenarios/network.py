@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..aio import wait_for
-from ..errors import WaitTimeout
-from ..faults.actions import Action, AddToxic, BeginOutage, EndOutage, RemoveToxic
-from ..faults.model import EVERYBODY
-from ..faults.toxics import Down
-from .scenario_book import Book
-from .scenario_lane import PRODUCER, ScenarioLane
-from .scenario_posts import Post
-from .scenario_work import Work
+from ...aio import wait_for
+from ...errors import WaitTimeout
+from ...faults.actions import Action, AddToxic, BeginOutage, EndOutage, RemoveToxic
+from ...faults.model import EVERYBODY
+from ...faults.toxics import Down
+from .book import Book
+from .lane import PRODUCER, ScenarioLane
+from .posts import Post
+from .work import Work
 
 Tell = Callable[..., Any]
 LONGER = 5.0

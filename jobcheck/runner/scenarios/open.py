@@ -7,21 +7,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..aio import Tasks
-from ..checks.clean import Clean, lines_to_paste, unmatched
-from ..errors import CaseError, UsageError
-from ..faults.model import Deploy
-from ..scenario.model import Scenario
-from ..tap.sight import Sight
-from .rig import Rig
-from .scenario_book import Book, Scribe
-from .scenario_gate import Arm, PostGate
-from .scenario_lane import ScenarioLane
-from .scenario_posts import Post
-from .scenario_quiet import Calm
-from .scenario_versions import version_rigs
-from .scenario_work import Enqueued, Producers, Values, Work
-from .scenario_world import World
+from ...aio import Tasks
+from ...checks.clean import Clean, lines_to_paste, unmatched
+from ...errors import CaseError, UsageError
+from ...faults.model import Deploy
+from ...scenario.model import Scenario
+from ...tap.sight import Sight
+from ..rig import Rig
+from .book import Book, Scribe
+from .gate import Arm, PostGate
+from .lane import ScenarioLane
+from .posts import Post
+from .quiet import Calm
+from .versions import version_rigs
+from .work import Enqueued, Producers, Values, Work
+from .world import World
 
 LATE = "at-least-once"
 

@@ -6,16 +6,16 @@ import asyncio
 import signal
 from dataclasses import dataclass
 
-from ..aio import wait_for, within
-from ..errors import WaitTimeout, WorkerError
-from ..tap.listener import Slot
-from ..tap.sight import Sight
-from ..workers.output import Line
-from .boots import COLD
-from .lane import Lane
-from .scenario_book import Book, Scribe
-from .scenario_gate import PostGate
-from .seats import Seat
+from ...aio import wait_for, within
+from ...errors import WaitTimeout, WorkerError
+from ...tap.listener import Slot
+from ...tap.sight import Sight
+from ...workers.output import Line
+from ..boots import COLD
+from ..lane import Lane
+from ..seats import Seat
+from .book import Book, Scribe
+from .gate import PostGate
 
 ORPHANS_END = 2.0
 """Seconds in which the children of a killed parent may end by themselves."""

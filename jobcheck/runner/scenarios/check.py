@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..errors import UsageError
-from ..faults.model import Duplicate, Fault, Kill, Outage, Poison
-from ..faults.where import Where
-from ..scenario.model import Scenario
-from ..scenario.parse import parse
-from ..services.spec import Provider
-from .rig import Rig, load_rig
+from ...errors import UsageError
+from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
+from ...faults.where import Where
+from ...scenario.model import Scenario
+from ...scenario.parse import parse
+from ...services.spec import Provider
+from ..rig import Rig, load_rig
 
 
 def read_scenario(path: Path, shown: str = "") -> Scenario:

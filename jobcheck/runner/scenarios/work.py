@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..aio import within
-from ..errors import CaseError, UsageError, WaitTimeout, WorkerError
-from ..faults.actions import CaseEnqueued, WorkloadEnded
-from ..history.records import CaseRecord
-from ..scenario.model import Workload
-from .agents import Agent
-from .lane import Lane
-from .rig import Rig
-from .scenario_book import Book, Scribe
-from .scenario_lane import PRODUCER, ScenarioLane
+from ...aio import within
+from ...errors import CaseError, UsageError, WaitTimeout, WorkerError
+from ...faults.actions import CaseEnqueued, WorkloadEnded
+from ...history.records import CaseRecord
+from ...scenario.model import Workload
+from ..agents import Agent
+from ..lane import Lane
+from ..rig import Rig
+from .book import Book, Scribe
+from .lane import PRODUCER, ScenarioLane
 
 ENQUEUE_WITHIN = 30.0
 """Seconds for one enqueue call."""

@@ -6,24 +6,24 @@ import copy
 from dataclasses import replace
 from functools import partial
 
-from ..checks.ownership import assign
-from ..errors import UsageError
-from ..faults.actions import AddToxic
-from ..faults.model import EVERYBODY, PRODUCERS, WORKERS
-from ..history.records import CaseRecord, Effect
-from ..network.engine import ToxicEngine
-from ..network.toxiproxy import ToxiproxyEngine
-from ..scenario.model import TOXIPROXY
-from ..systems.contract import Dialect
-from ..tap.link import Link
-from ..tap.listener import Slot
-from ..tap.sight import Sight, Trace
-from ..tap.toxic_engine import EmbeddedToxics
-from ..wire.registry import PROTOCOL_OF, decoder_for
-from ..wire.unit import Unit
-from .lane import MARKS, Lane
-from .rig import Rig
-from .stage import Stage
+from ...checks.ownership import assign
+from ...errors import UsageError
+from ...faults.actions import AddToxic
+from ...faults.model import EVERYBODY, PRODUCERS, WORKERS
+from ...history.records import CaseRecord, Effect
+from ...network.engine import ToxicEngine
+from ...network.toxiproxy import ToxiproxyEngine
+from ...scenario.model import TOXIPROXY
+from ...systems.contract import Dialect
+from ...tap.link import Link
+from ...tap.listener import Slot
+from ...tap.sight import Sight, Trace
+from ...tap.toxic_engine import EmbeddedToxics
+from ...wire.registry import PROTOCOL_OF, decoder_for
+from ...wire.unit import Unit
+from ..lane import MARKS, Lane
+from ..rig import Rig
+from ..stage import Stage
 
 PRODUCER = "producer"
 

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from ..aio import Tasks
-from ..systems.contract import Broker
-from .quiet import GRACE, SILENCE
-from .scenario_actor import Actor
-from .scenario_world import World
+from ...aio import Tasks
+from ...systems.contract import Broker
+from ..quiet import GRACE, SILENCE
+from .actor import Actor
+from .world import World
 
 TURN = 0.01
 """Seconds between two looks."""

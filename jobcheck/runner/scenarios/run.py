@@ -8,26 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..aio import Tasks, within
-from ..errors import Aborted, CaseError, JobcheckError, WaitTimeout
-from ..events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
-from ..faults.actions import Happening, Heal, StartWorkload, WentQuiet
-from ..faults.describe import describe
-from ..faults.plan import Plan
-from ..faults.schedule import Schedule
-from ..history.records import CaseRecord
-from ..scenario.model import Scenario
-from ..scenario.planning import plan as plan_of
-from ..tap.sight import Sight
-from .boots import ZYGOTE
-from .rig import Rig
-from .scenario_actor import Actor
-from .scenario_gate import Arm
-from .scenario_judge import Judged, Seen, judge_scenario
-from .scenario_lane import ScenarioLane
-from .scenario_open import Baseline, open_world, record_clean, start_all
-from .scenario_quiet import Calm
-from .scenario_world import Done, World
+from ...aio import Tasks, within
+from ...errors import Aborted, CaseError, JobcheckError, WaitTimeout
+from ...events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
+from ...faults.actions import Happening, Heal, StartWorkload, WentQuiet
+from ...faults.describe import describe
+from ...faults.plan import Plan
+from ...faults.schedule import Schedule
+from ...history.records import CaseRecord
+from ...scenario.model import Scenario
+from ...scenario.planning import plan as plan_of
+from ...tap.sight import Sight
+from ..boots import ZYGOTE
+from ..rig import Rig
+from .actor import Actor
+from .gate import Arm
+from .judge import Judged, Seen, judge_scenario
+from .lane import ScenarioLane
+from .open import Baseline, open_world, record_clean, start_all
+from .quiet import Calm
+from .world import Done, World
 
 TICK = 0.25
 """Seconds between two looks at servers and workers."""
