@@ -26,8 +26,9 @@ from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
 from ..services.clients import redis_client
-from ..services.spec import Address, Provider, Smtp
+from ..services.spec import Address, Provider, Smtp, secured, wants_tls
 from ..systems.contract import Dialect
+from ..tap.authority import ALPN
 from ..tap.listener import Slot
 from ..tap.sight import Trace
 from ..wire.registry import PROTOCOL_OF, decoder_for
@@ -136,25 +137,38 @@ class Lane:
         """A set of taps, one per upstream. `dialect` reads the broker's messages."""
         slot = Slot(name, self.trace, self.stage.host)
         for upstream, address in self.addresses.items():
-            kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
-            reader = dialect if upstream == self.rig.system.broker else None
-            await slot.tap(upstream, (address.host, address.port), partial(decoder_for, PROTOCOL_OF[kind]), reader)
+            await self.tap(slot, upstream, (address.host, address.port), dialect)
         slot.ignores = self.rig.ignores if self.rig.ignore else None
         self.slots[name] = slot
         return slot
 
+    async def tap(self, slot: Slot, upstream: str, target: tuple[str, int], dialect: Dialect | None) -> None:
+        """A tap of this slot in front of `target`, which is the upstream's server or a proxy before it."""
+        spec = None if upstream == MARKS else self.rig.upstreams[upstream]
+        protocol = PROTOCOL_OF[spec.kind if spec is not None else "marks"]
+        tls = None
+        if wants_tls(spec):
+            names = [slot.host, "127.0.0.1", "localhost", *filter(None, [getattr(spec, "host", "")])]
+            tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
+        reader = dialect if upstream == self.rig.system.broker else None
+        await slot.tap(upstream, target, partial(decoder_for, protocol, tls=tls is not None), reader, tls)
+
     def environment(self, slot: Slot) -> dict[str, str]:
         """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""
         tapped = {
-            name: _moved(address, slot.host, slot.listeners[name].port)
+            name: self._as_the_app_names_it(name, _moved(address, slot.host, slot.listeners[name].port))
             for name, address in self.addresses.items()
             if name in slot.listeners
         }
-        mine = {name: expand(text, tapped, folder=str(self.folder)) for name, text in self.rig.env.items()}
+        mine = self.stage.authority.environment() if any(map(wants_tls, self.rig.upstreams.values())) else {}
+        mine |= {name: expand(text, tapped, folder=str(self.folder)) for name, text in self.rig.env.items()}
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
         mine["PYTHONPATH"] = os.pathsep.join([str(PRELOAD), *self.rig.system.path])
         return self.stage.environment(mine)
+
+    def _as_the_app_names_it(self, name: str, address: Address) -> Address:
+        return secured(address) if wants_tls(self.rig.upstreams.get(name)) else address
 
     def stack_file(self, slot: Slot) -> Path:
         """Where the processes behind this slot dump their stacks when asked."""

@@ -18,6 +18,7 @@ from ..services import Service
 from ..services import start as start_service
 from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
+from ..tap.authority import Authority
 from ..tap.refuse import RefusingProxy
 from ..workers import platform
 from ..workers.env import scrubbed
@@ -52,6 +53,7 @@ class Stage:
         self.folder.chmod(0o755)  # a private Postgres runs as another user where the harness is root
         self.supervisor = Supervisor(self.run_id, logs, self.guardian)
         self.proxy = RefusingProxy(self.host)
+        self._authority: Authority | None = None
         self._services: dict[tuple[str, object], Service] = {}
         self._starting = asyncio.Lock()
 
@@ -87,6 +89,13 @@ class Stage:
         # A killed worker cannot remove its temporary files (each of Celery's has a folder): they go with ours.
         own = {"HOME": str(home), "TMPDIR": str(temporary), "JOBCHECK_RUN": self.run_id}
         return scrubbed({**own, **self.proxy.environment(), **extra})
+
+    @property
+    def authority(self) -> Authority:
+        """Signs the certificates of the taps; made when a rig first asks for TLS. Raises UsageError without trustme."""
+        if self._authority is None:
+            self._authority = Authority(self.folder)
+        return self._authority
 
     async def services(self, rig: Rig) -> dict[str, Service]:
         """The rig's brokers and databases, each started once per run, whichever lane asks first."""

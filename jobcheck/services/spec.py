@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -65,6 +65,8 @@ class Redis:
     url: str | None = None
     allow_host: str = ""
     """A host other than loopback that `url` may name."""
+    tls: bool = False
+    """The app speaks TLS (`rediss://`): the tap ends it, and speaks plainly to the server."""
     kind: str = "redis"
 
 
@@ -79,6 +81,8 @@ class Postgres:
     url: str | None = None
     setup: str = ""
     allow_host: str = ""
+    tls: bool = False
+    """The app speaks TLS (`sslmode=require`): the tap ends it, and speaks plainly to the server."""
     kind: str = "postgres"
 
 
@@ -88,6 +92,8 @@ class RabbitMQ:
 
     url: str | None = None
     allow_host: str = ""
+    tls: bool = False
+    """The app speaks TLS (`amqps://`): the tap ends it, and speaks plainly to the server."""
     kind: str = "rabbitmq"
 
 
@@ -99,6 +105,11 @@ class Provider:
     idempotency: str = ""
     routes: dict[str, Any] = field(default_factory=dict)
     """`{"POST /charges": {"status": 201, "json": {...}}}`; what is not named is answered 200 or 201 with an id."""
+    tls: bool = False
+    """The app speaks TLS (`https://`): the tap ends it."""
+    host: str = ""
+    """The provider's real name, `api.example.com`, where the app has it built in: clients that keep to HTTPS_PROXY are
+    led to the stand-in, with a certificate of that name."""
     kind: str = "provider"
 
 
@@ -110,3 +121,23 @@ class Smtp:
 
 
 UpstreamSpec = Redis | Postgres | RabbitMQ | Provider | Smtp
+
+
+def secured(address: Address) -> Address:
+    """The address as an app names it that speaks TLS there: `rediss://`, `amqps://`, `https://`, `?sslmode=require`."""
+    scheme, query = _SECURE.get(address.scheme, (address.scheme, ""))
+    return replace(address, scheme=scheme, query="&".join(filter(None, [address.query, query])))
+
+
+_SECURE = {
+    # Celery wants the word in the URL; redis-py checks the certificate with it as without it
+    "redis": ("rediss", "ssl_cert_reqs=required"),
+    "postgresql": ("postgresql", "sslmode=require"),
+    "amqp": ("amqps", ""),
+    "http": ("https", ""),
+}
+
+
+def wants_tls(spec: object) -> bool:
+    """Whether the app speaks TLS to this upstream."""
+    return bool(getattr(spec, "tls", False) or getattr(spec, "host", ""))

@@ -1,6 +1,6 @@
 """One connection of a worker through the tap: two asyncio protocols, a decoder between them, and what is held.
 
-    worker --- _Client --- decoder --- _Upstream --- server
+    worker --- Client --- decoder --- Upstream --- server
 
 The bytes forwarded are the bytes received. A unit that the gate holds stops its direction only; what follows it waits
 in order behind it. Heartbeats overtake, so that a held connection stays alive. Where a toxic acts on a direction, what
@@ -10,13 +10,12 @@ the gate lets through goes through its pipeline.
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from ..wire.unit import Decoder, Kind, Unit
+from .sides import Client, Side, Upstream
 from .sight import IN, OUT, Sight
 from .toxic_pipeline import Pipeline
 from .toxics import How
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Link:
-    """One connection. `release` and `drop` are for the runner; the rest is for the two protocols below."""
+    """One connection. `release` and `drop` are for the runner; the rest is for the two protocols (`tap.sides`)."""
 
     def __init__(self, listener: Listener, number: int, decoder: Decoder) -> None:
         self.listener = listener
@@ -34,8 +33,8 @@ class Link:
         self.ordinal = 0
         """Which connection of its listener it is, from 1."""
         self.decoder = decoder
-        self.client = _Client(self)
-        self.upstream = _Upstream(self)
+        self.client = Client(self)
+        self.upstream = Upstream(self)
         self.closed = asyncio.Event()
         self.peer_port = 0
         self.cutting = False
@@ -155,7 +154,10 @@ class Link:
         for unit in units:
             if unit.answer is not None:
                 self.listener.seen(self, way, unit).fate = "answered"
-                self._write(IN if way == OUT else OUT, unit.answer)
+                if unit.info.get("starts_tls"):
+                    self.client.start_tls(unit.answer)
+                else:
+                    self._write(IN if way == OUT else OUT, unit.answer)
             elif unit.info.get("heartbeat"):
                 out.append(unit.raw)
             elif queue or self._stopped(way, unit):
@@ -189,7 +191,7 @@ class Link:
         self._discard(OUT)
         self._discard(IN)
 
-    def _receiver(self, way: str) -> _Side:
+    def _receiver(self, way: str) -> Side:
         return self.upstream if way == OUT else self.client
 
     # What the pipelines call, and who adds and removes toxics
@@ -235,105 +237,6 @@ class Link:
         (self.client if way == OUT else self.upstream).hold_reading("toxics", on)
 
 
-class _Side(asyncio.Protocol):
-    """What both protocols share: writing, ending, back-pressure on the other side."""
-
-    way = OUT
-
-    def __init__(self, link: Link) -> None:
-        self.link = link
-        self.transport: asyncio.Transport | None = None
-        self.ready = False
-        self._not_reading: set[str] = set()
-        """Why it does not read now."""
-
-    @property
-    def _other(self) -> _Side:
-        return self.link.upstream if self.way == OUT else self.link.client
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-        self.ready = True
-
-    def data_received(self, data: bytes) -> None:
-        self.link.received(self.way, data)
-
-    def eof_received(self) -> bool:
-        self.link.ended(self.way)
-        return not self.link.over
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.ready = False
-        self.link.lost(self.way)
-
-    def pause_writing(self) -> None:
-        self._other.hold_reading("the other side is full", True)
-
-    def resume_writing(self) -> None:
-        self._other.hold_reading("the other side is full", False)
-
-    def hold_reading(self, why: str, on: bool) -> None:
-        """Stops reading for this reason, or ends it; it reads when no reason is left."""
-        (self._not_reading.add if on else self._not_reading.discard)(why)
-        if self.transport is not None and not self.transport.is_closing():
-            if self._not_reading:
-                self.transport.pause_reading()
-            else:
-                self.transport.resume_reading()
-
-    def write(self, data: bytes) -> None:
-        if self.transport is not None and not self.transport.is_closing():
-            self.transport.write(data)
-
-    def end(self) -> None:
-        """Half-closes: the peer sees the end of the stream."""
-        if self.transport is not None and not self.transport.is_closing():
-            try:
-                self.transport.write_eof()
-            except (OSError, RuntimeError):  # the peer was faster
-                self.transport.close()
-
-    def close(self) -> None:
-        if self.transport is not None:
-            self.transport.close()
-
-    def abort(self) -> None:
-        if self.transport is not None:
-            self.transport.abort()
-
-    def reset(self) -> None:
-        """Closes with a TCP reset: the peer gets an error, not an end."""
-        if self.transport is not None and not self.transport.is_closing():
-            own: socket.socket = self.transport.get_extra_info("socket")
-            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.transport.abort()
-
-
-class _Client(_Side):
-    """The worker's side."""
-
-    way = OUT
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        peer = transport.get_extra_info("peername")
-        self.link.peer_port = peer[1] if peer else 0
-        self.link.listener.opened(self.link)
-
-
-class _Upstream(_Side):
-    """The server's side."""
-
-    way = IN
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        if self.link.client.transport is None or self.link.client.transport.is_closing():
-            self.close()
-            return
-        self.link.connected()
-
-
-def client_factory(listener: Listener, decoder: Callable[[], Decoder], number: Callable[[], int]) -> _Client:
+def client_factory(listener: Listener, decoder: Callable[[], Decoder], number: Callable[[], int]) -> Client:
     """The protocol of a new connection from the worker."""
     return Link(listener, number(), decoder()).client

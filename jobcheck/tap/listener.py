@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
 from collections.abc import Callable
 from typing import Protocol
 
@@ -40,11 +41,21 @@ class Listener:
     """Accepts a worker's connections to one upstream."""
 
     def __init__(
-        self, slot: Slot, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None
+        self,
+        slot: Slot,
+        upstream: str,
+        target: tuple[str, int],
+        decoder: Callable[[], Decoder],
+        reader: Reader | None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.slot = slot
         self.upstream = upstream
         self.target = target
+        self.tls = tls
+        """The certificate for workers that want TLS; the server behind the tap is spoken to in plain."""
+        self.trusted = False
+        """A client has taken the certificate."""
         self.links: set[Link] = set()
         self.port = 0
         self.bytes = 0
@@ -111,6 +122,10 @@ class Listener:
             link.client.abort()
             link.closed.set()
             self.forget(link)
+
+    def note(self, text: str) -> None:
+        """Tells the user something about the connections to this upstream, once."""
+        self.slot.trace.note(f"{self.upstream}: {text}")
 
     def forget(self, link: Link) -> None:
         self.links.discard(link)
@@ -179,10 +194,18 @@ class Slot:
         """Jobs that were delivered since the trial began."""
 
     async def tap(
-        self, upstream: str, target: tuple[str, int], decoder: Callable[[], Decoder], reader: Reader | None = None
+        self,
+        upstream: str,
+        target: tuple[str, int],
+        decoder: Callable[[], Decoder],
+        reader: Reader | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> int:
-        """Puts a tap in front of `target` and returns its port on the slot's host."""
-        listener = Listener(self, upstream, target, decoder, reader)
+        """Puts a tap in front of `target` and returns its port on the slot's host.
+
+        With `tls` it ends the TLS of workers that begin it. Raises ServiceError when it cannot listen.
+        """
+        listener = Listener(self, upstream, target, decoder, reader, tls)
         try:
             await listener.open()
         except OSError as error:

@@ -70,9 +70,14 @@ class Trace:
         now = self._clock.now()
         sight = Sight(len(self.sights) + 1, now - self.started, worker, upstream, link, way, unit)
         self.sights.append(sight)
-        if unit.note and unit.note not in self.notes:
-            self.notes.append(f"{upstream}: {unit.note}")
+        if unit.note:
+            self.note(f"{upstream}: {unit.note}")
         return sight
+
+    def note(self, text: str) -> None:
+        """Keeps a sentence for the user, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def touch(self) -> None:
         """Something that matters moved just now."""

@@ -73,7 +73,7 @@ class AmqpDecoder(StreamDecoder):
     """Both directions of one connection to RabbitMQ."""
 
     protocol = "amqp"
-    tls_advice = "give the worker an amqp:// URL instead of amqps:// in the tests"
+    tls_advice = "say rabbitmq(tls=True) in the rig, or give the worker an amqp:// URL instead of amqps:// in the tests"
 
     def __init__(self) -> None:
         super().__init__()

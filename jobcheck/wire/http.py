@@ -73,7 +73,7 @@ class HttpDecoder(StreamDecoder):
     """Both directions of one connection to an HTTP server, or to a proxy in front of one."""
 
     protocol = "http"
-    tls_advice = "give the app an http:// URL of the provider in the tests"
+    tls_advice = "say provider(tls=True) in the rig, or give the app an http:// URL of the provider in the tests"
 
     def __init__(self) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ and released as a whole. Its REPLY is everything up to ReadyForQuery, or up to t
 that ended with Flush. A COPY from the client is two requests: the statement, and the end of its data, which is the
 change; the data between are PART units. Start-up and authentication are CONTROL, notifications PUSH.
 
+`info` of an SSLRequest: `starts_tls`, what follows its answer is TLS.
 `info` of a request: `sql` and `params`, one entry for each statement that is carried out; `tables`, `functions` (those
 not known to be harmless), `writes`, `locks`, and `wrote`: labels of the writes that it makes true, as far as known.
 `info` of a reply: `tags`, `status` (I, T or E; empty after Flush), `error` (SQLSTATE and message, or None), `wrote`,
@@ -45,8 +46,9 @@ class PostgresDecoder(StreamDecoder):
     protocol = "postgres"
     tls_advice = "add sslmode=disable (and no sslnegotiation=direct) to the database URL in the tests"
 
-    def __init__(self) -> None:
+    def __init__(self, *, tls: bool = False) -> None:
         super().__init__()
+        self._tls = tls
         self._session = Session()
         self._replies = Replies(self._session)
         self._started = False
@@ -67,7 +69,7 @@ class PostgresDecoder(StreamDecoder):
         units = super().client_end()
         if self._refused_tls and not self._started:
             self._refused_tls = False
-            note = f"the client left because it insists on TLS, which the tap does not speak yet: {self.tls_advice}"
+            note = f"the client left because it insists on TLS: say postgres(tls=True) in the rig, or {self.tls_advice}"
             units.append(Unit(b"", Kind.CONTROL, "postgres TLS refused", note=note))
         return units
 
@@ -118,8 +120,10 @@ class PostgresDecoder(StreamDecoder):
         unit = Unit(b"", Kind.CONTROL)
         if code in (SSL_REQUEST, GSS_REQUEST):
             unit.shape = "postgres SSLRequest" if code == SSL_REQUEST else "postgres GSSENCRequest"
-            unit.answer = b"N"
-            self._refused_tls = code == SSL_REQUEST
+            agreed = self._tls and code == SSL_REQUEST
+            unit.answer = b"S" if agreed else b"N"
+            unit.info = {"starts_tls": agreed}
+            self._refused_tls = code == SSL_REQUEST and not agreed
         elif code == CANCEL_REQUEST:
             unit.shape = "postgres CancelRequest"
             self._started = True

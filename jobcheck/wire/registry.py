@@ -37,8 +37,13 @@ PROTOCOL_OF = {
 """The protocol that an upstream of this kind (`services.spec`) speaks."""
 
 
-def decoder_for(protocol: str) -> Decoder:
-    """A decoder for one new connection. Raises UsageError for a protocol that nobody here speaks."""
+def decoder_for(protocol: str, *, tls: bool = False) -> Decoder:
+    """A decoder for one new connection. `tls`: a client that asks in the protocol's own words gets TLS.
+
+    Raises UsageError for a protocol that nobody here speaks.
+    """
+    if tls and protocol == "postgres":
+        return PostgresDecoder(tls=True)
     make = DECODERS.get(protocol)
     if make is None:
         raise UsageError(f"no decoder for {protocol!r}", hint=f"one of {', '.join(sorted(DECODERS))}")

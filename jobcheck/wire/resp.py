@@ -45,7 +45,7 @@ class RespDecoder(StreamDecoder):
     """Both directions of one connection to Redis or Valkey."""
 
     protocol = "redis"
-    tls_advice = "give the worker a redis:// URL instead of rediss:// in the tests"
+    tls_advice = "say redis(tls=True) in the rig, or give the worker a redis:// URL instead of rediss:// in the tests"
 
     def __init__(self) -> None:
         super().__init__()

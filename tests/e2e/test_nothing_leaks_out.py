@@ -89,7 +89,7 @@ def row(case):
     [
         (
             '    import os, psycopg\n    psycopg.connect(os.environ["DB"] + "?sslmode=require")\n',
-            "db: the client left because it insists on TLS, which the tap does not speak yet: add sslmode=disable",
+            "db: the client left because it insists on TLS: say postgres(tls=True) in the rig, or add sslmode=disable",
         ),
         (
             '    import os, urllib.request as r\n    r.urlopen("https://" + os.environ["PAY"] + "/x", timeout=5)\n',

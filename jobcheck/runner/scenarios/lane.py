@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from functools import partial
 
 from ...checks.ownership import assign
 from ...errors import UsageError
@@ -19,7 +18,6 @@ from ...tap.link import Link
 from ...tap.listener import Slot
 from ...tap.sight import Sight, Trace
 from ...tap.toxic_engine import EmbeddedToxics
-from ...wire.registry import PROTOCOL_OF, decoder_for
 from ...wire.unit import Unit
 from ..lane import MARKS, Lane
 from ..rig import Rig
@@ -35,8 +33,8 @@ class PassingTrace(Trace):
 
     def add(self, worker: str, upstream: str, link: Link, way: str, unit: Unit) -> Sight:
         self._count += 1
-        if unit.note and (note := f"{upstream}: {unit.note}") not in self.notes:
-            self.notes.append(note)
+        if unit.note:
+            self.note(f"{upstream}: {unit.note}")
         return Sight(self._count, self._clock.now() - self.started, worker, upstream, link, way, unit)
 
 
@@ -63,12 +61,10 @@ class ScenarioLane(Lane):
         """A set of taps; on those of workers and producers toxics can act."""
         slot = Slot(name, self.trace, self.stage.host)
         for upstream, address in self.addresses.items():
-            kind = "marks" if upstream == MARKS else self.rig.upstreams[upstream].kind
-            reader = dialect if upstream == self.rig.system.broker else None
             target = (address.host, address.port)
             if dialect is not None and upstream != MARKS:
                 target = await self.network.behind(name, upstream, target)
-            await slot.tap(upstream, target, partial(decoder_for, PROTOCOL_OF[kind]), reader)
+            await self.tap(slot, upstream, target, dialect)
         if dialect is not None:
             await self.network.dress(slot)
         self.slots[name] = slot

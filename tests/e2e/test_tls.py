@@ -1,0 +1,70 @@
+"""A job that insists on TLS everywhere, as in production, is explored as one that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jobcheck.checks.contracts import exactly_once
+
+from . import tiny
+
+BODY = """
+    import os, psycopg, redis, requests
+    with psycopg.connect(os.environ["DB"].replace("require", "verify-full")) as db:
+        assert db.pgconn.ssl_in_use
+        requests.post(os.environ["PAY"] + "/charges", json={"key": key}, timeout=5).raise_for_status()
+        db.execute("insert into done values (%s)", (key,))
+    with redis.Redis.from_url(os.environ["BROKER_URL"]) as cache:
+        cache.incr("done")
+"""
+
+RIG = """
+import jobcheck
+
+tiny = jobcheck.Rig(
+    jobcheck.celery("tiny:app"),
+    upstreams={
+        "broker": jobcheck.redis(tls=True),
+        "db": jobcheck.postgres(tls=True, setup="schema.sql"),
+        "payments": jobcheck.provider(tls=True),
+    },
+    env={"BROKER_URL": "{broker.url}", "DB": "{db.url}", "PAY": "{payments.base}"},
+)
+
+def enqueue(case):
+    import tiny
+    key = f"key-{case.number}"
+    case.owns(key=key)
+    tiny.work.delay(key)
+
+def row(case):
+    key = f"key-{case.number}"
+    case.owns(key=key)
+    return key
+"""
+
+CHARGED_ONCE = (exactly_once("payments POST /charges"),)
+
+
+def app(folder: Path) -> str:
+    reference = tiny.write(folder, BODY)
+    (folder / "rig.py").write_text(RIG)
+    (folder / "schema.sql").write_text("create table done (key text)")
+    return reference
+
+
+def test_the_handler_is_struck_at_its_points_inside_tls(tmp_path: Path) -> None:
+    subject = tiny.only(tiny.explore(app(tmp_path), mode="handler", contracts=CHARGED_ONCE))
+    assert subject.verdict == "broken", subject.problem
+    assert [point.shape for point in subject.points] == ["http POST /charges", "postgres COMMIT", "redis INCRBY done"]
+    assert [finding.verdict for finding in subject.findings] == ["duplicated"]
+
+
+def test_a_celery_worker_fetches_its_jobs_over_rediss(tmp_path: Path) -> None:
+    subject = tiny.only(tiny.explore(app(tmp_path), contracts=CHARGED_ONCE))
+    assert subject.verdict == "broken", subject.problem
+    assert [point.shape for point in subject.points if point.upstream != "broker"] == [
+        "http POST /charges",
+        "postgres COMMIT",
+    ]
+    assert {finding.layer for finding in subject.findings} == {"handler", "transport"}
