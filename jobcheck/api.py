@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from .checks.contracts import Contract, at_least_once, at_most_once, exactly_once
 from .errors import JobcheckError, UsageError
 from .marks import mark
+from .runner.overlay import django, overlay
 from .runner.rig import Files, Rig, Rows, load_rig
 from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
 from .systems.registry import celery
@@ -22,10 +23,12 @@ __all__ = [
     "at_least_once",
     "at_most_once",
     "celery",
+    "django",
     "exactly_once",
     "files",
     "load_rig",
     "mark",
+    "overlay",
     "postgres",
     "provider",
     "rabbitmq",

@@ -6,9 +6,8 @@ database number, another PostgreSQL database.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,9 @@ from ..wire.registry import PROTOCOL_OF, decoder_for
 from .agents import Agent
 from .rig import Files, Rig, Rows, expand
 from .stage import Stage
+from .surroundings import surroundings
 
 MARKS = "marks"
-PRELOAD = Path(__file__).parent.parent / "workers" / "inside" / "preload"
 
 
 @dataclass(slots=True)
@@ -92,7 +91,7 @@ class Lane:
         self.stage.redactor.know({name: text for name, text in self.rig.env.items() if "{" not in text})
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o777)
-        self.services = await self.stage.services(self.rig)
+        self.services = await self.stage.services(self.rig, self.number)
         for name, spec in self.rig.upstreams.items():
             if isinstance(spec, Provider):
                 provider = HttpProvider(name, spec, self.ledger)
@@ -161,10 +160,9 @@ class Lane:
             if name in slot.listeners
         }
         mine = self.stage.authority.environment() if any(map(wants_tls, self.rig.upstreams.values())) else {}
-        mine |= {name: expand(text, tapped, folder=str(self.folder)) for name, text in self.rig.env.items()}
+        mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
-        mine["PYTHONPATH"] = os.pathsep.join([str(PRELOAD), *self.rig.system.path])
         return self.stage.environment(mine)
 
     def _as_the_app_names_it(self, name: str, address: Address) -> Address:
@@ -197,6 +195,13 @@ class Lane:
             slot = await self.slot("producer", dialect)
             self._producer = Producer(await self.agent(slot), slot, dialect)
         return self._producer
+
+    def broker_is(self, url: str) -> None:
+        """The app's own word on its broker. Where it chooses the database number, that one is the broker's."""
+        broker = self.rig.system.broker
+        number = url.partition("?")[0].rpartition("/")[2]
+        if self.rig.picks_its_number(broker) and number.isdigit():
+            self.addresses[broker] = replace(self.addresses[broker], path=number)
 
     # Cases and effects
 
@@ -273,10 +278,23 @@ class Lane:
             for key, seconds in sight.unit.info.get("ttl", ()):
                 if seconds >= lease or sight.role == "noise" or sight.worker == "producer":
                     continue
-                async with redis_client(self.addresses[sight.upstream]) as client:
-                    if await client.delete(key):
-                        gone.append(key.decode(errors="replace") if isinstance(key, bytes) else str(key))
+                if await self._expire(
+                    self.addresses[sight.upstream], key, alone=self.rig.picks_its_number(sight.upstream)
+                ):
+                    gone.append(key.decode(errors="replace") if isinstance(key, bytes) else str(key))
         return gone
+
+    async def _expire(self, address: Address, key: bytes | str, *, alone: bool) -> bool:
+        """Deletes a key; on a server of this lane's own in whatever database number the app has put it."""
+        numbers = [address.path]
+        if alone:
+            async with redis_client(address) as client:
+                numbers = [name.removeprefix("db") for name in await client.info("keyspace")]
+        gone = 0
+        for number in numbers:
+            async with redis_client(replace(address, path=number)) as client:
+                gone += await client.delete(key)
+        return bool(gone)
 
 
 def _moved(address: Address, host: str, port: int) -> Address:

@@ -188,6 +188,7 @@ class Crew:
         system = lane.rig.system
         producer = await lane.producer()
         settings = await system.describe(producer.agent.call, safe=safe)
+        lane.broker_is(str(settings.values.get("broker_url", "")))
         seats = []
         for name in SEATS:
             seat_dialect = system.dialect()

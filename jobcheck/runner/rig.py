@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import UsageError
 from ..services.spec import Address, UpstreamSpec
 from ..systems.contract import System
+from .overlay import Overlay
 
 ANY_ORDER = "any"
 Function = str | Callable[..., Any]
@@ -58,6 +59,11 @@ class Rig:
     file: str = ""
     """The rig's own file; set when it is loaded."""
     name: str = ""
+    settings: Overlay | Sequence[Overlay] = ()
+    """Settings modules with values over them: `jobcheck.django(...)`, `jobcheck.overlay(...)`."""
+    preload: str | Sequence[str] = ()
+    """Files that run before the app is imported, in every process of it: `.py`, `.js`, `.rb`. They count from the
+    rig's file."""
 
     def __post_init__(self) -> None:
         if self.system.broker not in self.upstreams:
@@ -70,11 +76,34 @@ class Rig:
             raise UsageError(f"expected order={ANY_ORDER!r} or none, got {self.order!r}")
         self.system = self.system.on(self.upstreams[self.system.broker].kind)
         known = {name: Address("x", "h", 1) for name in self.upstreams}
-        for variable, template in self.env.items():
+        self.preload = (self.preload,) if isinstance(self.preload, str) else tuple(self.preload)
+        templates = [(f"env[{variable!r}]", text) for variable, text in self.env.items()]
+        for one in self.overlays:
+            templates += [(f"{path} over {one.module}", text) for path, text in one.texts()]
+        for where, template in templates:
             try:
                 expand(template, known, folder="")
             except UsageError as error:
-                raise UsageError(f"env[{variable!r}] of the rig: {error.message}", hint=error.hint) from None
+                raise UsageError(f"{where} of the rig: {error.message}", hint=error.hint) from None
+
+    @property
+    def overlays(self) -> tuple[Overlay, ...]:
+        """The settings modules with values over them."""
+        return (self.settings,) if isinstance(self.settings, Overlay) else tuple(self.settings)
+
+    def beside(self, file: str) -> Path:
+        """A file that the rig names, which counts from the rig's own."""
+        return ((Path(self.file).parent if self.file else Path.cwd()) / file).resolve()
+
+    def templates(self) -> list[str]:
+        """Every text in which an upstream's address may stand."""
+        return [*self.env.values(), *(text for one in self.overlays for _, text in one.texts())]
+
+    def picks_its_number(self, upstream: str) -> bool:
+        """Whether the app is told the host of this upstream and chooses the database number by itself."""
+        named = [found for text in self.templates() for found in _FIELD.findall(text)]
+        mine = {found.partition(".")[2] for found in named if found.partition(".")[0] == upstream}
+        return bool(mine & {"host", "port"}) and not mine & {"url", "name"}
 
     @property
     def folder(self) -> Path:
@@ -126,6 +155,7 @@ def _reference_of(function: Callable[..., Any]) -> str:
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _PROPERTIES = ("url", "host", "port", "user", "password", "name", "base")
+"""`name` is the database, its number, or the virtual host; `{db.db}` says the same."""
 
 
 def expand(template: str, addresses: Mapping[str, Address], *, folder: str) -> str:
@@ -138,6 +168,7 @@ def expand(template: str, addresses: Mapping[str, Address], *, folder: str) -> s
         upstream, _, what = text.partition(".")
         if upstream not in addresses:
             raise UsageError(f"no upstream {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
+        what = "name" if what == "db" else what
         if what not in _PROPERTIES:
             raise UsageError(f"no property {what!r} in {{{text}}}; there are {', '.join(_PROPERTIES)}")
         return str(getattr(addresses[upstream], what))

@@ -16,6 +16,7 @@ from ..errors import ServiceError, UsageError
 from ..events import Bus, ServiceStarted
 from ..services import Service
 from ..services import start as start_service
+from ..services.redis_server import RedisService
 from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
 from ..tap.authority import Authority
@@ -24,7 +25,8 @@ from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
 from ..workers.supervisor import Supervisor
-from .rig import Rig, expand
+from .rig import Rig
+from .surroundings import surroundings
 
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
 LONGEST_TEMPORARY = 70
@@ -97,18 +99,29 @@ class Stage:
             self._authority = Authority(self.folder)
         return self._authority
 
-    async def services(self, rig: Rig) -> dict[str, Service]:
-        """The rig's brokers and databases, each started once per run, whichever lane asks first."""
-        async with self._starting:
-            return await self._started(rig)
+    async def services(self, rig: Rig, lane: int = 0) -> dict[str, Service]:
+        """The rig's brokers and databases, each started once per run, whichever lane asks first.
 
-    async def _started(self, rig: Rig) -> dict[str, Service]:
+        A Redis whose database numbers the app chooses by itself cannot be shared: each lane has its own.
+        """
+        async with self._starting:
+            return await self._started(rig, lane)
+
+    async def _started(self, rig: Rig, lane: int) -> dict[str, Service]:
         found: dict[str, Service] = {}
         for name, spec in rig.upstreams.items():
             if isinstance(spec, Provider | Smtp):
                 continue
             assert isinstance(spec, Redis | Postgres | RabbitMQ)
-            key = (name, _key(spec, rig))
+            alone = isinstance(spec, Redis) and rig.picks_its_number(name)
+            if alone and spec.url:
+                raise UsageError(
+                    f"the app chooses the database numbers of {name} by itself, so jobcheck cannot keep to an empty "
+                    f"one on {spec.url}",
+                    hint=f"give it the number too ({{{name}.name}} or {{{name}.url}}), or leave the url out for a "
+                    "private server",
+                )
+            key = (name, (_key(spec, rig), lane) if alone else _key(spec, rig))
             if key not in self._services:
                 folder = self.folder / f"{name}{len(self._services)}"
                 folder.mkdir()
@@ -121,6 +134,8 @@ class Stage:
                     environ=partial(self._setup_environment, rig, name),
                     root=rig.folder,
                 )
+                if alone and isinstance(service, RedisService):
+                    service.alone = True
                 self._services[key] = service
                 self.bus.emit(ServiceStarted(name, service.kind, service.version, service.origin))
             found[name] = self._services[key]
@@ -132,8 +147,11 @@ class Stage:
             other: Address(SCHEMES[spec.kind], "127.0.0.1", DISCARD_PORT) for other, spec in rig.upstreams.items()
         }
         addresses = {**nobody, name: address}
-        folder = str(self.folder)
-        return self.environment({key: expand(text, addresses, folder=folder) for key, text in rig.env.items()})
+        mine = surroundings(rig, addresses, folder=self.folder, name=f"setup-{name}")
+        # `python manage.py migrate` means the app's Python, whether its environment is activated in this shell or not.
+        programs = str(Path(rig.system.interpreter).parent)
+        mine.setdefault("PATH", os.pathsep.join(filter(None, [programs, os.environ.get("PATH", os.defpath)])))
+        return self.environment(mine)
 
     async def close(self) -> None:
         """Ends every process of the run, whatever state it is in, and removes its folder."""

@@ -41,6 +41,8 @@ class RedisService(Service):
         super().__init__(place, worker, folders)
         self.address = address
         self.origin = origin
+        self.alone = False
+        """Whether one lane has this server for itself: its app chooses the database numbers."""
         self._lanes: dict[str, int] = {}
 
     async def namespace(self, lane: str) -> Address:
@@ -49,6 +51,10 @@ class RedisService(Service):
         Raises ServiceError when none is left, or a given server's number is no longer empty.
         """
         self.check()
+        if self.alone and self.owned:
+            async with redis_client(self.address) as client:
+                await client.flushall()
+            return self.address
         if self.owned:
             number = self._lanes.setdefault(lane, len(self._lanes) + 1)
             if number >= PRIVATE_DATABASES:

@@ -58,6 +58,7 @@ async def open_world(
     await producers.open([first, *deployed])
     recovery = await lane.agent(await lane.slot("recovery"))
     settings = await rig.system.describe(producers.agent(first).call, safe=False)
+    lane.broker_is(str(settings.values.get("broker_url", "")))
     promised.append(settings.guarantee)
     work = Work(scenario.workload, producers, book, values)
     work.version = work.before = first

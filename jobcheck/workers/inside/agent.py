@@ -57,10 +57,15 @@ class Case:
 
 
 _loaded = {}
+_before = [name for name in os.environ.get("JOBCHECK_BEFORE", "").split(",") if name]
+"""Modules that are imported before the first of the user's: frameworks that must be set up."""
 
 
 def load(where):
     """The module of `package.module` or of `/path/file.py`."""
+    while _before:
+        importlib.import_module(_before[0])
+        del _before[0]
     if not where.endswith(".py"):
         return importlib.import_module(where)
     path = os.path.abspath(where)

@@ -7,6 +7,9 @@ When JOBCHECK_STACKS names a file, two real-time signals write there:
 * SIGRTMIN+7: the stacks of all threads, written by C code at once, also while the process waits inside C code;
 * SIGRTMIN+8: the awaits of all asyncio tasks. This one needs the interpreter, so it is only sent to a process whose
   stack shows an event loop that waits.
+
+JOBCHECK_OVERLAY names values that are laid over settings modules (`jobcheck_overlay`). JOBCHECK_PRELOAD names files
+that run before the app is imported; what fails in one is told on standard error, since the rig's author wants to know.
 """
 
 
@@ -84,7 +87,29 @@ def _awaits(coroutine):
     return frames
 
 
-for _part in (_load_hidden, _answer_signals):
+def _lay_over():
+    import os
+
+    if os.environ.get("JOBCHECK_OVERLAY"):
+        import jobcheck_overlay
+
+        jobcheck_overlay.install(os.environ["JOBCHECK_OVERLAY"])
+
+
+def _run_preloads():
+    import os
+    import runpy
+    import sys
+    import traceback
+
+    for path in filter(None, os.environ.get("JOBCHECK_PRELOAD", "").split(os.pathsep)):
+        try:
+            runpy.run_path(path, run_name="jobcheck_preload")
+        except Exception:
+            sys.stderr.write("jobcheck: the preload %s failed:\n%s" % (path, traceback.format_exc()))
+
+
+for _part in (_load_hidden, _answer_signals, _lay_over, _run_preloads):
     try:
         _part()
     except Exception:

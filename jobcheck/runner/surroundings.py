@@ -1,0 +1,80 @@
+"""What a process of the rig is surrounded by: its variables, settings that are laid over, and what runs before it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..services.spec import Address
+from .overlay import DJANGO_VARIABLE
+from .rig import Rig, expand
+
+INSIDE = Path(__file__).parent.parent / "workers" / "inside"
+PRELOAD = INSIDE / "preload"
+BEFORE = INSIDE / "before"
+"""Modules that an agent imports before the first function of the user's."""
+
+
+def surroundings(rig: Rig, addresses: Mapping[str, Address], *, folder: Path, name: str) -> dict[str, str]:
+    """The rig's variables with these addresses in them. `folder` gets the overlay's file, `name` tells it apart."""
+    mine = {variable: expand(text, addresses, folder=str(folder)) for variable, text in rig.env.items()}
+    path = [str(PRELOAD), *rig.system.path]
+    if rig.overlays:
+        file = folder / f"overlay-{name}.json"
+        file.write_text(json.dumps(_values(rig, addresses, folder)))
+        file.chmod(0o644)
+        mine["JOBCHECK_OVERLAY"] = str(file)
+    for one in rig.overlays:
+        if one.django:
+            mine.setdefault(DJANGO_VARIABLE, one.module)
+            mine["JOBCHECK_BEFORE"] = "jobcheck_django"
+            path.append(str(BEFORE))
+    for variable, text in preload_variables([rig.beside(file) for file in rig.preload]).items():
+        mine[variable] = f"{mine[variable]} {text}" if variable in mine else text
+    if own := mine.get("PYTHONPATH"):
+        path += [str(rig.folder / part) for part in own.split(os.pathsep) if part]
+    mine["PYTHONPATH"] = os.pathsep.join(path)
+    return mine
+
+
+def _values(rig: Rig, addresses: Mapping[str, Address], folder: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for one in rig.overlays:
+        mine = found.setdefault(one.module, {})
+        for path, value in one.values.items():
+            mine[path] = _filled(value, addresses, str(folder))
+    return found
+
+
+def _filled(value: Any, addresses: Mapping[str, Address], folder: str) -> Any:
+    if isinstance(value, str):
+        return expand(value, addresses, folder=folder)
+    if isinstance(value, Mapping):
+        return {key: _filled(item, addresses, folder) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(item, addresses, folder) for item in value]
+    return value
+
+
+def preload_variables(files: Sequence[Path]) -> dict[str, str]:
+    """The variables by which each language runs a file before the program: `.py` by our sitecustomize, `.js` and
+    `.cjs` by NODE_OPTIONS, `.rb` by RUBYOPT. Raises UsageError for a file that is not there, or of another kind."""
+    python, node, ruby = [], [], []
+    for file in files:
+        if not file.is_file():
+            raise UsageError(f"expected the preload file {file}, and it is not there", hint="it counts from the rig")
+        if file.suffix == ".py":
+            python.append(str(file))
+        elif file.suffix in (".js", ".cjs"):
+            node.append(f"--require={shlex.quote(str(file)) if ' ' in str(file) else file}")
+        elif file.suffix == ".rb":
+            ruby.append(f"-r{file}")
+        else:
+            raise UsageError(f"expected a preload file that ends in .py, .js, .cjs or .rb, got {file}")
+    told = {"JOBCHECK_PRELOAD": os.pathsep.join(python), "NODE_OPTIONS": " ".join(node), "RUBYOPT": " ".join(ruby)}
+    return {variable: text for variable, text in told.items() if text}
