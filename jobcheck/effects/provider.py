@@ -217,6 +217,8 @@ def _call(request: h11.Request, raw: bytes) -> Call:
         headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
     body, value = read_body(raw, headers.get("content-type", "").lower())
     target = request.target.decode("latin-1")
+    if "://" in target:  # as clients write it to a proxy
+        target = "/" + target.partition("://")[2].partition("/")[2]
     return Call(request.method.decode("latin-1").upper(), target, headers, body, value)
 
 

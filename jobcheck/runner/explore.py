@@ -22,7 +22,7 @@ from ..history.report import Coverage, FindingReport, PointReport, StrikeReport,
 from ..services.spec import Provider
 from .queue import CANARY, QueueMode
 from .rig import ANY_ORDER
-from .trial import Mode
+from .trial import Mode, hints
 
 VERIFY = 3
 """How often a finding is run in all before it is reported."""
@@ -81,7 +81,7 @@ class Exploration:
     async def _explore(self) -> SubjectReport:
         warm_up = await self._trial("warm-up")
         if problem := _spoilt(warm_up):
-            return self._report([], [], problem="\n".join([problem, *self.mode.lane.trace.notes]))
+            return self._report([], [], problem="\n".join([problem, *hints(self.mode.lane)]))
         first, second = await self._trial("recording"), await self._trial("recording")
         if problem := self._unusable(first, second):
             return self._report([], [], problem=problem)

@@ -25,7 +25,7 @@ from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
 from ..services.clients import redis_client
-from ..services.spec import Address, Provider, Smtp, secured, wants_tls
+from ..services.spec import Address, Provider, Smtp, hosts_of, secured, wants_tls
 from ..systems.contract import Dialect
 from ..tap.authority import ALPN
 from ..tap.listener import Slot
@@ -138,8 +138,15 @@ class Lane:
         for upstream, address in self.addresses.items():
             await self.tap(slot, upstream, (address.host, address.port), dialect)
         slot.ignores = self.rig.ignores if self.rig.ignore else None
-        self.slots[name] = slot
+        await self.finish(slot)
         return slot
+
+    async def finish(self, slot: Slot) -> None:
+        """What a slot has beside its taps."""
+        self.slots[slot.name] = slot
+        hosts = {host: name for name, spec in self.rig.upstreams.items() for host in hosts_of(spec)}
+        if hosts:
+            await slot.open_proxy(hosts, self.stage.proxy.refused)
 
     async def tap(self, slot: Slot, upstream: str, target: tuple[str, int], dialect: Dialect | None) -> None:
         """A tap of this slot in front of `target`, which is the upstream's server or a proxy before it."""
@@ -147,7 +154,7 @@ class Lane:
         protocol = PROTOCOL_OF[spec.kind if spec is not None else "marks"]
         tls = None
         if wants_tls(spec):
-            names = [slot.host, "127.0.0.1", "localhost", *filter(None, [getattr(spec, "host", "")])]
+            names = [slot.host, "127.0.0.1", "localhost", *hosts_of(spec)]
             tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
         reader = dialect if upstream == self.rig.system.broker else None
         await slot.tap(upstream, target, partial(decoder_for, protocol, tls=tls is not None), reader, tls)
@@ -160,6 +167,8 @@ class Lane:
             if name in slot.listeners
         }
         mine = self.stage.authority.environment() if any(map(wants_tls, self.rig.upstreams.values())) else {}
+        if slot.proxy is not None:
+            mine |= slot.proxy.environment()
         mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))

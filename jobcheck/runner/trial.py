@@ -92,7 +92,7 @@ class Sampler:
                 sight.link.peer_port,
                 self._stacks,
                 self._root,
-                server_port=listener.port,
+                server_port=sight.link.own_port,
                 server_host=listener.slot.host,
             )
             for host, port in peers(pids):
@@ -119,12 +119,21 @@ def foreign(sampler: Sampler, lane: Lane) -> list[str]:
         "so that a tap stands in front of it"
         for peer in sampler.foreign
     ]
-    out += [
+    return out + refusals(lane)
+
+
+def refusals(lane: Lane) -> list[str]:
+    """One sentence for each host that the proxy refused."""
+    return [
         f"the job wants to talk to {host}, which is neither tapped nor declared, and was refused: "
-        "declare it as an upstream of the rig"
+        f"declare it as an upstream of the rig: jobcheck.provider(host={host.rpartition(':')[0] or host!r})"
         for host in lane.stage.proxy.refused
     ]
-    return out
+
+
+def hints(lane: Lane) -> list[str]:
+    """What the wire says about a run that went wrong."""
+    return [*refusals(lane), *lane.trace.notes]
 
 
 def kept(lane: Lane) -> tuple[Operation, ...]:

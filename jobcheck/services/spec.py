@@ -108,8 +108,8 @@ class Provider:
     tls: bool = False
     """The app speaks TLS (`https://`): the tap ends it."""
     host: str = ""
-    """The provider's real name, `api.example.com`, where the app has it built in: clients that keep to HTTPS_PROXY are
-    led to the stand-in, with a certificate of that name."""
+    """The provider's real name, `api.example.com` or `*.example.com` (several with commas), where the app has it built
+    in: clients that keep to HTTPS_PROXY are led to the stand-in, with a certificate of that name."""
     kind: str = "provider"
 
 
@@ -136,6 +136,11 @@ _SECURE = {
     "amqp": ("amqps", ""),
     "http": ("https", ""),
 }
+
+
+def hosts_of(spec: object) -> tuple[str, ...]:
+    """The fixed host names that an upstream stands for."""
+    return tuple(filter(None, (name.strip() for name in getattr(spec, "host", "").split(","))))
 
 
 def wants_tls(spec: object) -> bool:

@@ -37,6 +37,8 @@ class Link:
         self.upstream = Upstream(self)
         self.closed = asyncio.Event()
         self.peer_port = 0
+        self.own_port = 0
+        """Where the worker connected to: the tap's port, or that of the proxy that it came by."""
         self.cutting = False
         self.unanswered: dict[int, Sight] = {}
         self._held: dict[str, deque[Unit]] = {OUT: deque(), IN: deque()}

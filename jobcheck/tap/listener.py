@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from ..aio import Tasks
@@ -16,6 +16,8 @@ from ..errors import ServiceError
 from ..wire.unit import Decoder, Kind, Unit
 from .gate import Gate
 from .link import Link, client_factory
+from .refuse import RefusingProxy
+from .sides import Client
 from .sight import IN, OUT, Sight, Trace
 from .toxic_pipeline import ToxicSet
 
@@ -73,13 +75,19 @@ class Listener:
     async def open(self) -> None:
         """Listens: on a port of its own that it keeps when it was down in between. Raises OSError."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: client_factory(self, self._decoder, lambda: next(_link_numbers)),
-            self.slot.host,
-            self.port,
-            backlog=256,
-        )
+        self._server = await loop.create_server(self._client, self.slot.host, self.port, backlog=256)
         self.port = self._server.sockets[0].getsockname()[1]
+
+    def _client(self) -> Client:
+        return client_factory(self, self._decoder, lambda: next(_link_numbers))
+
+    def adopt(self, transport: asyncio.Transport, early: bytes) -> None:
+        """Takes over a worker's connection that came by a proxy; `early` was received on it already."""
+        client = self._client()
+        transport.set_protocol(client)
+        client.connection_made(transport)
+        if early:
+            client.data_received(early)
 
     async def take_down(self) -> None:
         """Refuses connections from now on and cuts those that exist."""
@@ -180,6 +188,8 @@ class Slot:
         self.trace = trace
         self.tasks = Tasks()
         self.listeners: dict[str, Listener] = {}
+        self.proxy: RefusingProxy | None = None
+        """The worker's own proxy, where the rig declares fixed hosts."""
         self.gate: Gate | None = None
         self.ignores: Callable[[str, str], bool] | None = None
         """Upstream and shape of what the user wants no points of: it is noise."""
@@ -212,6 +222,12 @@ class Slot:
             raise ServiceError(f"cannot listen on {self.host} for {upstream} of {self.name}: {error}") from None
         self.listeners[upstream] = listener
         return listener.port
+
+    async def open_proxy(self, hosts: Mapping[str, str], refused: dict[str, None]) -> None:
+        """Answers CONNECT for `hosts`, by upstream; other hosts are refused and entered into `refused`."""
+        taps = {host: self.listeners[upstream] for host, upstream in hosts.items()}
+        self.proxy = RefusingProxy(self.host, hosts=taps, refused=refused)
+        await self.proxy.start()
 
     @property
     def links(self) -> list[Link]:
@@ -251,6 +267,8 @@ class Slot:
                     link.release(way)
 
     async def close(self) -> None:
+        if self.proxy is not None:
+            await self.proxy.close()
         for listener in self.listeners.values():
             await listener.close()
         await self.tasks.close()

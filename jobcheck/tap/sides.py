@@ -188,6 +188,8 @@ class Client(Side):
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         self.link.peer_port = peer[1] if peer else 0
+        own = transport.get_extra_info("sockname")
+        self.link.own_port = own[1] if own else 0
         self.link.listener.opened(self.link)
 
 

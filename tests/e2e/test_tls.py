@@ -68,3 +68,46 @@ def test_a_celery_worker_fetches_its_jobs_over_rediss(tmp_path: Path) -> None:
         "postgres COMMIT",
     ]
     assert {finding.layer for finding in subject.findings} == {"handler", "transport"}
+
+
+FIXED_RIG = """
+import jobcheck
+
+tiny = jobcheck.Rig(
+    jobcheck.celery("tiny:app"),
+    upstreams={"broker": jobcheck.redis(), "payments": jobcheck.provider(host="api.pay.example, *.eu.pay.example")},
+    env={"BROKER_URL": "{broker.url}"},
+)
+
+def row(case):
+    key = f"key-{case.number}"
+    case.owns(key=key)
+    return key
+"""
+
+
+def test_a_built_in_address_is_led_to_its_stand_in(tmp_path: Path) -> None:
+    body = """
+    import requests, urllib.request
+    for host in ("api.pay.example", "a.eu.pay.example"):
+        requests.post(f"https://{host}/charges", json={"key": key}, timeout=5).raise_for_status()
+    urllib.request.urlopen("http://api.pay.example/plain", data=key.encode(), timeout=5).read()
+"""
+    reference = tiny.write(tmp_path, body)
+    (tmp_path / "rig.py").write_text(FIXED_RIG)
+    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE))
+    assert [point.shape for point in subject.points] == ["http POST /charges", "http POST /charges", "http POST /plain"]
+    assert {point.code.split(" ")[0] for point in subject.points} == {"tiny.py:18", "tiny.py:19"}
+    assert subject.verdict == "broken", subject.problem
+
+
+def test_a_host_beside_the_declared_ones_is_refused(tmp_path: Path) -> None:
+    body = """
+    import requests
+    requests.post("https://api.other.example/charges", json={"key": key}, timeout=5)
+"""
+    reference = tiny.write(tmp_path, body)
+    (tmp_path / "rig.py").write_text(FIXED_RIG)
+    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE))
+    assert subject.verdict == "unknown"
+    assert "the job wants to talk to api.other.example:443, which is neither tapped nor declared" in subject.problem

@@ -67,7 +67,7 @@ class ScenarioLane(Lane):
             await self.tap(slot, upstream, target, dialect)
         if dialect is not None:
             await self.network.dress(slot)
-        self.slots[name] = slot
+        await self.finish(slot)
         return slot
 
     def of_version(self, rig: Rig) -> Lane:
