@@ -17,10 +17,9 @@ import pytest
 from jobcheck.clock import REAL
 
 pytest_plugins = ["pytester"]
-if (
-    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-):  # a shell's background job ignores Ctrl-C, and so would all it starts
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background job ignores Ctrl-C, and one under nohup a hang-up: so would everything that the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.environ.pop("GITHUB_STEP_SUMMARY", None)  # the runs of our tests are not the summary of the job that runs them
 
 GRACE = 3.0
