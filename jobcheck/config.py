@@ -20,6 +20,8 @@ FAIL_ON = ("handler", "settings", "all", "none")
 BOOTS = ("zygote", "standby", "cold")
 """How workers are booted, the quickest way first."""
 ASSUME = ("at-least-once",)
+FAULTS = ("kill", "kill-child", "kill-parent", "reset", "zombie", "term", "duplicate", "race", "all")
+"""Families of strikes (`faults.strikes.FAMILIES`)."""
 PYPROJECT = "pyproject.toml"
 
 
@@ -34,6 +36,8 @@ class Settings:
     seed: int | None = None
     fail_on: str = "settings"
     """One of FAIL_ON."""
+    faults: str = ""
+    """Families of strikes: `kill, reset, zombie`, or `all`; empty: kills alone."""
     max_points: int = 0
     """Strikes at most; 0: all of them."""
     budget: str = ""
@@ -171,6 +175,12 @@ def _checked(key: str, value: Any, where: str) -> Any:
             seconds(value)
         except ValueError:
             raise UsageError(f"{where}: expected a time such as 60s or 5m, got {value!r}") from None
+    if key == "faults":
+        for word in value.replace(",", " ").split():
+            if word not in FAULTS:
+                raise UsageError(
+                    f"{where}: expected some of {', '.join(FAULTS)}, got {word!r}", hint=nearest(word, FAULTS)
+                )
     choices = _CHOICES.get(key)
     if choices is not None and value not in choices and not (key == "assume" and not value):
         words = f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]

@@ -44,6 +44,8 @@ class PointsFound(Event):
     mode: str
     points: int
     strikes: int
+    plan: str = ""
+    """The strikes by fault: `4 kills and 6 lost replies`."""
 
 
 @dataclass(frozen=True, slots=True)

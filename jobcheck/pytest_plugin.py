@@ -29,6 +29,7 @@ OPTIONS = {
     "reports": ("DIR", "folder of the run folders (default: reports)"),
     "seed": ("N", "seed of all randomness (default: 0)"),
     "fail_on": ("handler|settings|all|none", "whose findings fail a test (default: settings, handler included)"),
+    "faults": ("WORDS", "kill, reset, zombie, term, duplicate ... or all (default: kill)"),
     "max_points": ("N", "strikes of one exploration at most; 0 is all of them, the default"),
     "budget": ("TIME", "begin no further strike after it, such as 60s or 5m"),
     "profile": ("NAME", "quick, ci, nightly, or one of the project's own"),
@@ -53,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "jobcheck(rig=..., assume=..., boot=..., max_points=..., fail_on=..., seed=...): "
+        "jobcheck(rig=..., assume=..., boot=..., faults=..., max_points=..., fail_on=..., seed=...): "
         "settings of the explorations in this test, over those of the project and the command line",
     )
     if config.option.help:

@@ -14,7 +14,7 @@ from .normalise import shorten
 
 ENDLESS_DELIVERIES = 20
 """A job that was handed out more often than this and is still going is called endless."""
-_SOFT_FAULTS = ("reset", "lost", "error", "outage", "toxic")
+_SOFT_FAULTS = ("reset", "lose", "lost", "error", "outage", "toxic")
 """Faults (by the first word) after which a failed record that a person can act on is good enough: the worker lived,
 and its own error handling ran. After all others the job had no say in it."""
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 @click.option("--assume", type=click.Choice(ASSUME), help="Run the workers with safe settings, whatever the app's are.")
 @click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
 @click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
+@click.option(
+    "--faults", metavar="WORDS", help="kill, reset, zombie, term, duplicate, kill-child, kill-parent, or all."
+)
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
 @click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
@@ -56,6 +59,7 @@ def command(
 
     Without --expect, the effects of a clean run are shown as contracts to paste.
     """
+    from ..runner.asked import strikes_of
     from ..runner.expectations import exit_code_of, read_contract
     from ..runner.facade import Request
     from ..runner.rig import load_rig
@@ -81,6 +85,7 @@ def command(
         project=project.folder,
         boot=settings.boot,
         lanes=settings.lanes,
+        faults=strikes_of(settings.faults),
         max_points=settings.max_points,
         budget=seconds(settings.budget),
     )

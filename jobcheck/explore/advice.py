@@ -21,22 +21,52 @@ class Evidence:
     """The receiver recognises repeated calls by a key."""
 
 
+OCCASIONS = {
+    "kill": "a crash or a deploy in this gap",
+    "reset": "a network error here, which tells nobody whether the call was carried out,",
+    "zombie": "a worker that stands still for too long (a paused container, a long collection, a suspended host)",
+    "term": "a deploy that ends the worker here",
+    "duplicate": "a message that comes twice",
+    "race": "two workers with the same job",
+}
+
+
 def why(cause: Cause) -> str:
-    """One sentence: what it costs."""
+    """One or two sentences: what it costs, and what else shows it."""
+    families = cause.faults or ["kill"]
+    others = [_OTHERS[family] for family in families[1:] if family in _OTHERS]
+    also = f"; so do {' and '.join(others)}" if len(others) > 1 else f"; so does {others[0]}" if others else ""
+    return _why(cause, OCCASIONS.get(families[0], OCCASIONS["kill"])) + also
+
+
+_OTHERS = {
+    "kill-child": "a child process that dies",
+    "kill-parent": "a main process that dies alone",
+    "reset": "a lost reply or an error",
+    "zombie": "a worker that is paused too long",
+    "term": "a deploy",
+    "duplicate": "a duplicate delivery",
+    "race": "a second worker at the same time",
+}
+
+
+def _why(cause: Cause, occasion: str) -> str:
     effect = " and ".join(cause.effects) or "the job"
     match cause.verdict:
         case Verdict.DUPLICATED:
-            return f"a crash or a deploy in this gap repeats {effect}: the queue runs the job again"
+            return f"{occasion} repeats {effect}: the queue runs the job again"
         case Verdict.LOST if cause.layer == TRANSPORT:
             return "a worker that dies in this gap takes the job with it; no log line and no record says so"
         case Verdict.LOST if cause.layer == SETTINGS:
             return "a worker that dies in this gap takes the job with it: it was acknowledged before it was done"
         case Verdict.LOST:
-            return f"a crash in this gap loses {effect} for good: the second run takes the work for done"
+            return f"{occasion} loses {effect} for good: the second run takes the work for done"
         case Verdict.MISFILED:
             return "the job did its work and is filed as failed: whoever replays it does the work twice"
         case Verdict.HUNG | Verdict.ENDLESS:
-            return "the job never ends after a crash in this gap"
+            return f"the job never ends after {occasion}"
+        case Verdict.FAILED_VISIBLY:
+            return f"{occasion} leaves the job failed: a person must run it again"
         case _:
             return f"{effect} is not what the clean run showed"
 

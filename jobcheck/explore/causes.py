@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..checks.judge import Broken
+from ..faults.strikes import FAMILIES, detail_of, family_of, kind_of, told
 from ..history.ids import short_id
 from ..history.records import NEVER_PASS, Point, Strike, Verdict
 from .points import name
@@ -44,7 +45,13 @@ class Cause:
     outcomes: list[Outcome] = field(default_factory=list)
 
     def id(self, subject: str) -> str:
-        return short_id(subject, self.layer, self.effects[0] if self.effects else "", str(self.verdict), "kill")
+        fault = family_of(self.outcomes[0].strike.fault) if self.outcomes else "kill"
+        return short_id(subject, self.layer, self.effects[0] if self.effects else "", str(self.verdict), fault)
+
+    @property
+    def faults(self) -> list[str]:
+        """The families of its strikes, the one that names it first."""
+        return list(dict.fromkeys(family_of(outcome.strike.fault) for outcome in self.outcomes))
 
 
 def causes(outcomes: Sequence[Outcome], points: Sequence[Point]) -> list[Cause]:
@@ -92,12 +99,52 @@ def _joined(found: list[Cause], points: Sequence[Point]) -> list[Cause]:
         else:
             home.effects.extend(effect for effect in cause.effects if effect not in home.effects)
     for cause in kept:
-        cause.outcomes.sort(key=lambda outcome: place_of(outcome.strike, points))
+        cause.outcomes.sort(key=lambda outcome: (_rank(outcome.strike), place_of(outcome.strike, points)))
     return kept
 
 
+def _rank(strike: Strike) -> int:
+    """Kills name a cause before all others: they need no error handling to be understood."""
+    families = list(FAMILIES)
+    family = family_of(strike.fault)
+    return families.index(family) if family in families else len(families)
+
+
+def occasion(strike: Strike, points: Sequence[Point], struck: Point | None = None) -> str:
+    """When it happens, as a person says it: `when the worker dies after db COMMIT, before mail DATA`.
+
+    `struck` is the message itself, where it is no point of the job but a read.
+    """
+    kind, detail = kind_of(strike.fault), detail_of(strike.fault)
+    at = struck or next((point for point in points if point.id == strike.point), None)
+    what = name(at) if at is not None else "the message"
+    match kind:
+        case "lose-request":
+            return f"when the connection breaks before {what} arrives"
+        case "lose-reply" if at is not None and at.side == "delivery":
+            return f"when the connection breaks at {what}"
+        case "lose-reply":
+            return f"when the reply to {what} is lost"
+        case "error-reply":
+            return f"when {what} is answered with {detail}"
+        case "duplicate":
+            when = {"afterwards": "after it succeeded", "meanwhile": "while it runs", "beforehand": "before it begins"}
+            return f"when the job is delivered again {when.get(detail, '')}".rstrip()
+        case "race":
+            return "when two workers have the job at once"
+        case _:
+            return f"{told(strike.fault).occasion} {gap(strike, points)}"
+
+
+def where(strike: Strike, points: Sequence[Point], struck: Point | None = None) -> str:
+    """The place alone: a gap between two messages, or the message itself where the worker lived on."""
+    if family_of(strike.fault) in ("reset",) and struck is not None:
+        return f"at {name(struck)}"
+    return gap(strike, points)
+
+
 def gap(strike: Strike, points: Sequence[Point]) -> str:
-    """Between which two messages the worker died."""
+    """Between which two messages the strike fell."""
     place = place_of(strike, points)
     before = name(points[place - 1]) if 0 < place <= len(points) else ""
     after = name(points[place]) if 0 <= place < len(points) else ""

@@ -13,10 +13,15 @@ from dataclasses import dataclass, replace
 
 from ..history.ids import short_id
 from ..history.records import Operation, Point
+from .search import Read
 
 COUNTED = ("request", "opaque")
 CHANGES = ("yes", "maybe")
 NO_POINT = ("noise", "poll")
+CONNECTIONS_OWN = tuple(
+    f"postgres {word}" for word in ("BEGIN", "SET", "SHOW", "ROLLBACK", "DISCARD", "COMMIT", "RELEASE", "SAVEPOINT")
+)
+"""Shapes that talk about the connection: losing their reply loses nothing that a read does not lose too."""
 PRODUCER = "producer"
 """The child that makes cases: what it sends is not the job's."""
 
@@ -77,6 +82,38 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
         )
         links.append(op.link)
     return Recorded(tuple(points), tuple(links))
+
+
+def reads(operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "") -> list[Read]:
+    """The first message of each distinct shape that changes nothing: what a lost reply strikes beside the points.
+
+    Left out are the broker's own reads (the job system's, not the job's) and what stands inside a transaction for the
+    connection only: BEGIN, SET, SHOW, ROLLBACK.
+    """
+    answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
+    seen: Counter[tuple[str, str]] = Counter()
+    found: list[Read] = []
+    place = 0
+    for op in operations:
+        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
+            continue
+        side = _side(op)
+        if not side:
+            continue
+        seen[op.upstream, op.shape] += 1
+        answer = answers.get((op.link, op.number)) if side == "request" and op.number else None
+        if side == "delivery" or _changed(op, answer):
+            place += 1
+        elif answer is not None and _worth_reading(op, broker) and seen[op.upstream, op.shape] == 1:
+            number = short_id(op.upstream, op.shape, 1, side)
+            point = Point(number, op.upstream, op.shape, 1, side, op.code, op.summary)
+            found.append(Read(point, place))
+    return found
+
+
+def _worth_reading(op: Operation, broker: str) -> bool:
+    """Whether somebody waits for what this says: statements of a transaction that only write are none either."""
+    return op.upstream != broker and op.role not in NO_POINT and op.shape not in CONNECTIONS_OWN and op.change == "no"
 
 
 def _side(op: Operation) -> str:

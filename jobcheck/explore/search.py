@@ -1,29 +1,118 @@
 """Which strikes cover the points of a job, and in which order they are tried.
 
 A kill has N+1 distinct outcomes for N state changes of a sequential job (tap-notes 3.1): before each one, and after
-the last. Unordered points are struck on both sides, and N+1 is not claimed for them.
+the last. Unordered points are struck on both sides, and N+1 is not claimed for them. Where the worker lives on, its own
+error handling runs, so outcomes do not collapse: each point has its own lost request, lost reply and error reply. A
+lost reply strikes once per distinct read too, for failed reads are the commonest failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
+from ..faults import strikes as known
 from ..history.ids import short_id
 from ..history.records import Point, Strike
+
+BROKERS_OWN = ("delivery", "reserve")
+"""Roles of points at which a worker holds no lease yet: a paused worker loses nothing there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The first message of a shape that changes nothing, and how many points come before it."""
+
+    point: Point
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What can be struck in one job."""
+
+    subject: str
+    points: Sequence[Point]
+    reads: Sequence[Read] = ()
+    queue: bool = False
+    """The job goes through a queue: there is a worker that can be told to end, and a broker that redelivers."""
+    leased: bool = True
+    """The broker gives a job that a worker holds to another one; not so where jobs are acknowledged early."""
+
+    def planned(self, families: Collection[str]) -> list[Strike]:
+        """The strikes of these families (`faults.strikes.FAMILIES`), family by family, in the order of the job."""
+        makers: dict[str, Callable[[], list[Strike]]] = {
+            "kill": lambda: kills(self.subject, self.points),
+            "kill-child": lambda: self._partial_kills(known.KILL_CHILD),
+            "kill-parent": lambda: self._partial_kills(known.KILL_PARENT),
+            "reset": self._resets,
+            "zombie": self._zombies,
+            "term": self._terms,
+            "duplicate": self._duplicates,
+        }
+        return [
+            item
+            for family, make in makers.items()
+            if family in families and (self.queue or family not in known.WORKERS_ONLY)
+            for item in make()
+        ]
+
+    def _partial_kills(self, fault: str) -> list[Strike]:
+        """A child is found by the connection of its message; what the main process sends is no child's."""
+        points = [point for point in self.points if not (fault == known.KILL_CHILD and point.broker)]
+        return [strike(self.subject, point, fault, "before") for point in points]
+
+    def _resets(self) -> list[Strike]:
+        out = []
+        for point in self.points:
+            if point.side == "delivery":
+                out.append(strike(self.subject, point, known.LOSE_REPLY, "before"))
+                continue
+            out.append(strike(self.subject, point, known.LOSE_REQUEST, "before"))
+            out.append(strike(self.subject, point, known.LOSE_REPLY, "after"))
+            for how in known.REFUSALS.get(point.shape.partition(" ")[0], ()):
+                out.append(strike(self.subject, point, f"{known.ERROR_REPLY} {how}", "before"))
+        out += [strike(self.subject, read.point, known.LOSE_REPLY, "after", read.place) for read in self.reads]
+        return out
+
+    def _zombies(self) -> list[Strike]:
+        if not self.leased:
+            return []
+        held = [point for point in self.points if not (self.queue and point.role in BROKERS_OWN)]
+        return [strike(self.subject, point, known.ZOMBIE, "before") for point in held]
+
+    def _terms(self) -> list[Strike]:
+        return [
+            strike(self.subject, point, fault, "before")
+            for fault in (known.TERM, known.TERM_GROUP)
+            for point in self.points
+        ]
+
+    def _duplicates(self) -> list[Strike]:
+        own = [point for point in self.points if not point.broker]
+        if not own:
+            return []
+        out = [strike(self.subject, self.points[-1], f"{known.DUPLICATE} {known.AFTERWARDS}", "after")]
+        if self.queue:
+            out.append(strike(self.subject, own[0], f"{known.DUPLICATE} {known.MEANWHILE}", "before"))
+            first = self.points[0]
+            if first.side == "delivery":
+                out.append(strike(self.subject, first, f"{known.DUPLICATE} {known.BEFOREHAND}", "before"))
+        return out
 
 
 def kills(subject: str, points: Sequence[Point]) -> list[Strike]:
     """Before each point, after the last, and after each unordered one."""
     out = []
     for place, point in enumerate(points):
-        out.append(strike(subject, point, "kill", "before"))
+        out.append(strike(subject, point, known.KILL, "before"))
         if place == len(points) - 1 or not point.ordered:
-            out.append(strike(subject, point, "kill", "after"))
+            out.append(strike(subject, point, known.KILL, "after"))
     return out
 
 
-def strike(subject: str, point: Point, fault: str, when: str) -> Strike:
-    return Strike(id=short_id(subject, point.id, fault, when), point=point.id, fault=fault, when=when)
+def strike(subject: str, point: Point, fault: str, when: str, place: int = -1) -> Strike:
+    return Strike(id=short_id(subject, point.id, fault, when), point=point.id, fault=fault, when=when, place=place)
 
 
 def ordered(strikes: Sequence[Strike], points: Sequence[Point], first: Collection[str] = ()) -> list[Strike]:
@@ -32,8 +121,26 @@ def ordered(strikes: Sequence[Strike], points: Sequence[Point], first: Collectio
     return sorted(strikes, key=lambda item: (item.id not in first, item.point in broker))
 
 
+def sampled(strikes: Sequence[Strike], points: Sequence[Point], count: int) -> list[Strike]:
+    """At most `count` of them, in their order, evenly by fault and shape: no shape gets a second strike of a kind
+    before each has had its first."""
+    if len(strikes) <= count:
+        return list(strikes)
+    shapes = {point.id: (point.upstream, point.shape) for point in points}
+    turn: dict[tuple[str, tuple[str, str]], int] = {}
+    ranked = []
+    for at, item in enumerate(strikes):
+        group = (known.kind_of(item.fault), shapes.get(item.point, ("", item.point)))
+        turn[group] = turn.get(group, 0) + 1
+        ranked.append((turn[group], at))
+    chosen = sorted(at for _, at in sorted(ranked)[:count])
+    return [strikes[at] for at in chosen]
+
+
 def place_of(strike: Strike, points: Sequence[Point]) -> int:
     """How many points are through when the strike falls: the gap between two messages that it stands for."""
+    if strike.place >= 0:
+        return strike.place
     for place, point in enumerate(points):
         if point.id == strike.point:
             return place + (strike.when == "after")

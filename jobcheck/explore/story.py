@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..faults.strikes import detail_of, kind_of, told
 from ..history.records import Effect, Operation, TrialRecord
 from ..history.report import StoryLine
 from .points import PRODUCER
@@ -68,8 +69,15 @@ def _strike(trial: TrialRecord, op: Operation) -> StoryLine:
         where = "before the worker got it"
     else:
         where = "before it arrived"
-    fault = {"kill": "SIGKILL to the whole worker"}.get(trial.strike.fault, trial.strike.fault)
-    return StoryLine("jobcheck", f"{fault}, {where}", op.upstream, "strike", op.way, op.at)
+    kind, detail = kind_of(trial.strike.fault), detail_of(trial.strike.fault)
+    fault = told(trial.strike.fault).story
+    if kind == "error-reply":
+        text = f"{fault}: {detail}"
+    elif kind in ("lose-request", "duplicate"):
+        text = fault
+    else:
+        text = f"{fault}, {where}"
+    return StoryLine("jobcheck", text, op.upstream, "strike", op.way, op.at)
 
 
 def _recovery(trial: TrialRecord, op: Operation | None) -> list[StoryLine]:

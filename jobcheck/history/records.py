@@ -129,8 +129,11 @@ class Strike:
     point: str
     """Point id."""
     fault: str = "kill"
+    """One of `faults.strikes`, with its detail: `kill`, `error-reply 40001`."""
     when: str = "before"
     """`before` or `after` the point."""
+    place: int = -1
+    """How many points are through when it falls; -1: the point itself tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,15 @@ from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
 from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
-from ..runner.asked import handler_job, queue_job
+from ..runner.asked import handler_job, queue_job, strikes_of
 from ..runner.expectations import fails, read_contract, unsure
 from ..runner.facade import Job, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
 from .failing import EXPLORED, Told, command_of, finding_text
 from .settings import PLAN, Plan, test_plan
 
+Faults = str | Sequence[str]
+"""`"kill, reset"` or `["kill", "reset"]`."""
 Expect = Contract | str | Mapping[str, Any]
 MakeJob = Callable[[Rig, tuple[Contract, ...], Plan], Job]
 
@@ -82,6 +84,7 @@ class Explorer:
             node=self.node.nodeid,
             boot=plan.settings.boot,
             lanes=plan.settings.lanes,
+            faults=strikes_of(plan.settings.faults),
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
         )
@@ -131,6 +134,7 @@ class RigFixture:
         name: str = "",
         assume: str | None = None,
         boot: str | None = None,
+        faults: Faults | None = None,
         max_points: int | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
@@ -139,14 +143,15 @@ class RigFixture:
 
         `function` is `module:function` or a function of a module's top level; it is called with a case, in a child
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
-        `assume="at-least-once"` runs the workers with safe settings. Each finding is one failed subtest.
+        `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
+        (kills alone by default, `"all"` for every one). Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
 
-        overrides = {"assume": assume, "boot": boot, "max_points": max_points, "seed": seed, "fail_on": fail_on}
-        return self._explorer.explore(make, expect, overrides)
+        overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
+        return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 
 @dataclass(slots=True)
@@ -162,6 +167,7 @@ class HandlerFixture:
         *,
         expect: Iterable[Expect] = (),
         name: str = "",
+        faults: Faults | None = None,
         max_points: int | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
@@ -171,7 +177,12 @@ class HandlerFixture:
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return handler_job(rig, self._handler, self._case, contracts, name=name)
 
-        return self._explorer.explore(make, expect, {"max_points": max_points, "seed": seed, "fail_on": fail_on})
+        overrides = {"faults": _words(faults), "max_points": max_points, "seed": seed, "fail_on": fail_on}
+        return self._explorer.explore(make, expect, overrides)
+
+
+def _words(faults: Faults | None) -> str | None:
+    return faults if faults is None or isinstance(faults, str) else ", ".join(faults)
 
 
 def _carried_out(request: Request, warnings: list[str]) -> Result:

@@ -96,7 +96,7 @@ class Progress:
                 self._bar(event.name, event.mode, words="recording")
             case PointsFound():
                 self._points[event.name, event.mode] = (event.points, event.strikes)
-                words = f"{plural(event.points, 'point')}, {plural(event.strikes, 'strike')}"
+                words = f"{plural(event.points, 'point')}, {event.plan or plural(event.strikes, 'strike')}"
                 self._bar(event.name, event.mode, total=event.strikes, words=words)
             case StrikeDone():
                 self._struck(event)

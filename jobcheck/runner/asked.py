@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..checks.contracts import Contract
 from ..errors import UsageError
+from ..faults.strikes import read_faults
 from .facade import Job
 from .rig import Function, Rig
 
@@ -41,6 +42,11 @@ def handler_job(
         handler=reference,
         contracts=tuple(contracts),
     )
+
+
+def strikes_of(words: str) -> tuple[str, ...]:
+    """The families of strikes that `--faults` names; kills alone for an empty text."""
+    return read_faults(words)
 
 
 def _found(reference: str) -> str:

@@ -14,9 +14,10 @@ from ..errors import UsageError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
 from ..explore.advice import Evidence, advice, why
-from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes, gap
-from ..explore.search import kills, ordered, place_of
+from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes, occasion, where
+from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..explore.story import story
+from ..faults.strikes import DEFAULT, FAMILIES, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
 from ..services.spec import Provider
@@ -37,6 +38,8 @@ class Options:
     """Strike ids that failed last time: they are tried first."""
     only: str = ""
     """A strike id: nothing else is struck (replay)."""
+    faults: tuple[str, ...] = DEFAULT
+    """Families of `faults.strikes`."""
     max_points: int = 0
     until: float = 0.0
     """On the clock: no strike is begun after it; 0: no bound. At least one strike is tried."""
@@ -55,6 +58,8 @@ class Exploration:
     keep: Callable[[TrialRecord], None]
     trials: dict[str, TrialRecord] = field(default_factory=dict)
     points: tuple[Point, ...] = ()
+    reads: tuple[Read, ...] = ()
+    """What changes nothing, and is struck by lost replies."""
     clean: Clean | None = None
 
     @property
@@ -87,10 +92,12 @@ class Exploration:
             return self._report([], [], problem=problem)
         self.points = self._points(first, second)
         self.mode.points = self.points
+        self.reads = tuple(pointing.reads(first.operations, **self._whose(first)))
         self.clean = clean_of([first, second])
         self._check_contracts(self.clean)
         planned = self._planned()
-        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned)))
+        plan = counted(strike.fault for strike in planned)
+        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan))
         outcomes: list[Outcome] = []
         for strike in planned:
             if outcomes and self.options.until and self.clock.now() >= self.options.until:
@@ -112,10 +119,13 @@ class Exploration:
     # Recording
 
     def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
+        return pointing.recorded(trial.operations, **self._whose(trial))
+
+    def _whose(self, trial: TrialRecord) -> dict[str, str]:
+        """Which operations are the job's own."""
         if isinstance(self.mode, QueueMode):
-            broker = self.mode.system.broker
-            return pointing.recorded(trial.operations, broker=broker, job=trial.case.jobs[0])
-        return pointing.recorded(trial.operations, worker="handler")
+            return {"broker": self.mode.system.broker, "job": trial.case.jobs[0]}
+        return {"worker": "handler"}
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):
@@ -153,20 +163,34 @@ class Exploration:
         if missing := unmatched(self.options.contracts, clean):
             raise UsageError("; ".join([*missing, *self._unused()]), hint=f"the clean run showed:\n    {paste}")
 
+    @property
+    def space(self) -> Space:
+        """Everything that can be struck."""
+        queue = isinstance(self.mode, QueueMode)
+        leased = not isinstance(self.mode, QueueMode) or self.mode.settings.guarantee != "at-most-once"
+        return Space(self.subject, self.points, self.reads, queue, leased)
+
     def _planned(self) -> list[Strike]:
-        strikes = ordered(kills(self.subject, self.points), self.points, self.options.first)
         if self.options.only:
-            chosen = [strike for strike in strikes if strike.id == self.options.only]
+            every = self.space.planned(tuple(FAMILIES))
+            chosen = [strike for strike in every if strike.id == self.options.only]
             if not chosen:
                 raise UsageError(f"the job has no strike {self.options.only} any more: its points have changed")
             return chosen
-        return strikes[: self.options.max_points] if self.options.max_points else strikes
+        strikes = ordered(self.space.planned(self.options.faults), self.points, self.options.first)
+        return sampled(strikes, self.points, self.options.max_points) if self.options.max_points else strikes
+
+    def _point(self, strike: Strike | None) -> Point | None:
+        """What the strike waits for."""
+        if strike is None:
+            return None
+        every = [*self.points, *(read.point for read in self.reads)]
+        return next((point for point in every if point.id == strike.point), None)
 
     # Striking
 
     async def _trial(self, purpose: str, strike: Strike | None = None) -> TrialRecord:
-        point = next((point for point in self.points if strike is not None and point.id == strike.point), None)
-        trial = await self.mode.run(purpose, strike, point)
+        trial = await self.mode.run(purpose, strike, self._point(strike))
         self.trials[trial.id] = trial
         self.keep(trial)
         self.mode.lane.check_alive()  # what happened without a server says nothing of the job
@@ -253,7 +277,7 @@ class Exploration:
             strikes=tuple(outcome.strike.id for outcome in cause.outcomes),
             title=self._title(cause),
             code="" if cause.layer == TRANSPORT else self._code(cause, guilty),
-            where=gap(strike, self.points),
+            where=where(strike, self.points, self._point(strike)),
             verified=verified,
             why=why(cause),
             advice=text,
@@ -279,15 +303,16 @@ class Exploration:
         effects = sorted(cause.effects, key=lambda name: order.index(name) if name in order else len(order))
         what = " and ".join(effects) or "the job"
         many = len(effects) > 1
-        where = gap(cause.outcomes[0].strike, self.points)
+        strike = cause.outcomes[0].strike
+        when = occasion(strike, self.points, self._point(strike))
         if cause.layer != HANDLER:
-            return f"the job is lost when the worker dies {where}"
+            return f"the job is {cause.verdict} {when}"
         verbs = {
             Verdict.DUPLICATED: "happen again" if many else "happens again",
             Verdict.LOST: "are lost" if many else "is lost",
         }
         verb = verbs.get(cause.verdict, f"{'are' if many else 'is'} {cause.verdict}")
-        return f"{what} {verb} when the worker dies {where}"
+        return f"{what} {verb} {when}"
 
     # The report
 
@@ -303,7 +328,7 @@ class Exploration:
             verdict = "broken"
         guarantee, notes = self._promises(outcomes)
         spoilt = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
-        every = kills(self.subject, self.points)
+        every = self.space.planned(self.options.faults)
         capped = f"capped at {len(outcomes)} of {len(every)}" if len(outcomes) < len(every) else ""
         return SubjectReport(
             name=self.mode.subject,

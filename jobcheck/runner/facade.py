@@ -18,6 +18,7 @@ from ..clock import REAL, iso
 from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
+from ..faults.strikes import DEFAULT
 from ..history.report import FindingReport, Report, SubjectReport
 from ..store import accepted
 from ..store.failures import Failure, Failures
@@ -69,6 +70,8 @@ class Request:
     node: str = ""
     lanes: int = 2
     boot: str = ZYGOTE
+    faults: tuple[str, ...] = DEFAULT
+    """Families of `faults.strikes`."""
     max_points: int = 0
     budget: float = 0.0
     """Seconds after which no further strike is begun; 0: no bound."""
@@ -154,6 +157,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         contracts=job.contracts,
         first=frozenset(remembered),
         only=job.only,
+        faults=request.faults,
         max_points=request.max_points,
         until=lane.stage.began + request.budget if request.budget else 0.0,
         verify=request.verify,

@@ -1,6 +1,6 @@
 """Handler mode: the job function in a fresh fork of a child that has imported the app, without a queue.
 
-A killed run is followed by a second one, as a queue with late acks would do it.
+A killed run is followed by a second one, as a queue with late acks would do it, and a failed one too.
 """
 
 from __future__ import annotations
@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, WorkerError
+from ..faults.strikes import DUPLICATE, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..tap.gate import Armed
 from ..tap.listener import Slot
 from ..workers import platform
+from . import handler_strikes
 from .agents import Agent, Exit
 from .lane import Case, Lane
 from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
@@ -35,7 +38,7 @@ class HandlerMode:
         self.job = job
         self.case = case
         self.points: Sequence[Point] = ()
-        self._slot: Slot
+        self.slot: Slot
         self._handler: Agent
 
     async def open(self) -> None:
@@ -43,14 +46,14 @@ class HandlerMode:
             slot = await self.lane.slot(WORKER)
             agent, _ = await asyncio.gather(self.lane.agent(slot), self.lane.producer())
             self.lane.kept[WORKER] = (slot, agent)
-        self._slot, self._handler = self.lane.kept[WORKER]
+        self.slot, self._handler = self.lane.kept[WORKER]
         await self._handler.request("import", function=self.job)
-        if self._slot.links:
-            names = sorted({link.listener.upstream for link in self._slot.links})
+        if self.slot.links:
+            names = sorted({link.listener.upstream for link in self.slot.links})
             self.lane.trace.notes.append(f"the app opens connections when it is imported ({', '.join(names)})")
 
     async def close(self) -> None:
-        self._slot.gate = None
+        self.slot.gate = None
 
     async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
         lane = self.lane
@@ -59,69 +62,94 @@ class HandlerMode:
         since = await lane.prime()
         case = await lane.new_case(self.case)
         running = Running(purpose, strike, case, since, lane.stage.clock.now())
-        gate = Armed(point, strike.when, window=True) if strike is not None and point is not None else None
+        gated = strike is not None and kind_of(strike.fault) != DUPLICATE
+        gate = Armed(point, strike.when, window=True) if gated and strike and point is not None else None
         pids: list[int] = []
-        sampler = Sampler(lambda: pids, lane.stack_file(self._slot), lane.rig.folder)
-        self._slot.gate = gate or (sampler if purpose == "recording" else None)
+        sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
+        self.slot.gate = gate or (sampler if purpose == "recording" else None)
         try:
             await self._attempt(running, gate, pids)
         finally:
-            self._slot.gate = None
+            self.slot.gate = None
             await sampler.close()
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
         return await record(lane, self.key, running)
 
     async def _attempt(self, running: Running, gate: Armed | None, pids: list[int]) -> None:
-        running.deliveries += 1
-        pid = await self._handler.fork(self.job, *_arguments(running.case))
-        pids.append(pid)
-        ended = self._handler.exit_of(pid)
+        fork = await self.start(running)
+        pids.append(fork.pid)
         if gate is None:
-            await self._finish(running, pid, ended)
+            await self.finish(running, fork)
+            if running.strike is not None and kind_of(running.strike.fault) == DUPLICATE:
+                await handler_strikes.again(self, running)
             return
-        await first_of(gate.fired, ended, seconds=TRIAL_DEADLINE)
+        await first_of(gate.fired, fork.ended, seconds=TRIAL_DEADLINE)
         if not gate.fired.is_set():
-            await self._finish(running, pid, ended)
+            await self.finish(running, fork)
             return
         running.fired = True
         running.diverged = divergence(self.lane, WORKER, gate, self.points)
-        await self._slot.drain()
-        await self._kill(pid, ended)
-        await self._slot.cut()
-        running.deliveries_after += 1
-        await self._attempt(running, None, [])
+        await self.slot.drain()
+        await handler_strikes.carry_out(self, running, gate, fork)
 
-    async def _kill(self, pid: int, ended: asyncio.Future[Exit]) -> None:
+    # What strikes are made of
+
+    async def start(self, running: Running) -> Fork:
+        """One more run of the function, in a fork of its own."""
+        running.deliveries += 1
+        pid = await self._handler.fork(self.job, *_arguments(running.case))
+        return Fork(pid, self._handler.exit_of(pid))
+
+    async def kill(self, fork: Fork) -> None:
         """SIGKILL to the fork and to everything that it started: it leads its own session."""
-        for one in platform.processes():
-            if one.session == pid:
-                platform.send(one.pid, signal.SIGKILL)
-        platform.send(pid, signal.SIGKILL)
+        fork.send(signal.SIGKILL)
         try:
-            await asyncio.wait_for(asyncio.shield(ended), 5)
+            await asyncio.wait_for(asyncio.shield(fork.ended), 5)
         except TimeoutError:
-            raise WorkerError(f"the handler (pid {pid}) did not end within 5 s of SIGKILL") from None
-        self._handler.forget(pid)
+            raise WorkerError(f"the handler (pid {fork.pid}) did not end within 5 s of SIGKILL") from None
+        self._handler.forget(fork.pid)
 
-    async def _finish(self, running: Running, pid: int, ended: asyncio.Future[Exit]) -> None:
-        """Waits for the end of a run that is not struck."""
+    async def end_of(self, running: Running, fork: Fork) -> Exit | None:
+        """How the run ended; None when it did not in time, and was killed."""
         try:
-            exit_ = await asyncio.wait_for(asyncio.shield(ended), TRIAL_DEADLINE)
+            exit_ = await asyncio.wait_for(asyncio.shield(fork.ended), TRIAL_DEADLINE)
         except TimeoutError:
             running.settled = False
             running.unsettled = f"the handler was still running after {TRIAL_DEADLINE:g} s"
-            await self._kill(pid, ended)
-            await self._slot.cut()
+            await self.kill(fork)
+            await self.slot.cut()
+            return None
+        self._handler.forget(fork.pid)
+        return exit_
+
+    async def finish(self, running: Running, fork: Fork) -> None:
+        """Waits for the end of a run that is not struck."""
+        exit_ = await self.end_of(running, fork)
+        if exit_ is None:
             return
-        self._handler.forget(pid)
         if exit_.status != 0:
             running.filed = f"failed: {exit_.text}"
             if running.purpose in ("warm-up", "recording"):
                 running.problems.append(
                     f"the handler failed in a clean run: {exit_.text}{_where(exit_, self.lane.rig.folder)}"
                 )
-        await self.lane.settle_links([self._slot])
+        await self.lane.settle_links([self.slot])
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """One run of the function."""
+
+    pid: int
+    ended: asyncio.Future[Exit]
+
+    def send(self, number: int) -> None:
+        """A signal to every process of its session."""
+        for one in platform.processes():
+            if one.session == self.pid:
+                platform.send(one.pid, number)
+        platform.send(self.pid, number)
 
 
 def _where(exit_: Exit, root: Path) -> str:

@@ -113,6 +113,10 @@ class Lane:
         name = MARKS if scheme == "mark" else server.name
         self.addresses[name] = Address(scheme, server.host, server.port)
 
+    def stand_in(self, upstream: str) -> Server | None:
+        """The server of ours that plays this upstream; None where it is a real one."""
+        return next((server for server in self._servers if server.name == upstream), None)
+
     def _observer(self, name: str, effect: Rows | Files) -> Snapshot:
         if isinstance(effect, Files):
             return FilesObserver(name, Path(expand(effect.folder, self.addresses, folder=str(self.folder))))

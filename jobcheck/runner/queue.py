@@ -8,12 +8,15 @@ from dataclasses import replace
 
 from ..aio import Tasks
 from ..errors import CaseError, WorkerError
+from ..faults.strikes import AFTERWARDS, DUPLICATE
 from ..history.records import Point, Strike, TrialRecord
 from ..systems.contract import Settings, System
 from ..tap.gate import Armed
 from ..tap.listener import Slot
+from . import queue_strikes
 from .boots import COLD, ZYGOTE
 from .lane import Lane, Producer
+from .queue_strikes import Struck
 from .quiet import Quiet
 from .seats import Seat
 from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
@@ -21,6 +24,8 @@ from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, forei
 CANARY = "canary"
 """In place of the enqueue function: the canary is enqueued."""
 SEATS = ("w1", "w2")
+AFTER_SUCCESS = f"{DUPLICATE} {AFTERWARDS}"
+"""A strike at no message: the job runs to its end first."""
 
 
 class QueueMode:
@@ -79,7 +84,8 @@ class QueueMode:
         seat = crew.active
         lane.trace.begin()
         since = await lane.prime()
-        gate = Armed(point, strike.when, window=False) if strike is not None and point is not None else None
+        gated = strike is not None and strike.fault != AFTER_SUCCESS
+        gate = Armed(point, strike.when, window=False) if gated and strike and point is not None else None
         sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig.folder)
         seat.slot.gate = gate or (sampler if purpose == "recording" else None)
         seat.begin()
@@ -90,15 +96,23 @@ class QueueMode:
         await self._ask_for_settings()
         running = Running(purpose, strike, case, since, started)
         quiet = Quiet(lane, self.settings, jobs, TRIAL_DEADLINE)
+        struck: Struck | None = None
         watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
         try:
             if gate is not None:
                 await first_of(gate.fired, watch, seconds=TRIAL_DEADLINE)
             if gate is not None and gate.fired.is_set():
                 watch.cancel()
-                seat = await self._struck(running, gate, seat, quiet)
+                running.fired = True
+                running.diverged = divergence(lane, seat.slot.name, gate, self.points)
+                await seat.slot.drain()
+                struck = Struck(self, crew, running, gate, seat, quiet)
+                seat = await queue_strikes.carry_out(struck)
             else:
                 running.unsettled = await watch
+                if strike is not None and not gated and not running.unsettled:
+                    struck = Struck(self, crew, running, None, seat, quiet)
+                    seat = await queue_strikes.deliver_again(struck)
         finally:
             watch.cancel()
             seat.slot.gate = None
@@ -112,27 +126,9 @@ class QueueMode:
             running.problems.append(f"the job failed in a clean run: {running.filed}")
         if running.settled and not running.problems:
             seat.warm = seat.warm or seat.slot.deliveries > 0
+        for one in struck.used if struck is not None else ():
+            await crew.retire(one)
         return await record(lane, self.key, running)
-
-    async def _struck(self, running: Running, gate: Armed, seat: Seat, quiet: Quiet) -> Seat:
-        """Kills the worker, lets the job system recover, and waits for the spare one to finish."""
-        lane, crew = self.lane, self._crew
-        running.fired = True
-        running.diverged = divergence(lane, seat.slot.name, gate, self.points)
-        await seat.slot.drain()
-        held = list(seat.dialect.held())
-        await seat.kill()
-        spare = await crew.replace(seat)
-        broker = lane.addresses[self.system.broker]
-        if note := await self.system.rewind(broker, held, crew.producer.agent.call):
-            running.notes.append(note)
-        if expired := await lane.expire_keys(self.settings.lease):
-            running.notes.append("expired with the lease: " + ", ".join(expired))
-        spare.begin()
-        spare.slot.release()
-        running.unsettled = await quiet.reached(spare)
-        running.deliveries_after = spare.slot.deliveries
-        return spare
 
     async def _ask_for_settings(self) -> None:
         if self._settings is None and self.task:
@@ -211,15 +207,24 @@ class Crew:
                 + "\n    ".join(self.active.tail())
             )
 
-    async def replace(self, dead: Seat) -> Seat:
-        """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
-        spare = next(seat for seat in self.seats if seat is not dead)
-        self.active = spare
-        if self.boot != COLD:
-            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot(standby=True))
-        else:
+    async def second(self, first: Seat) -> Seat:
+        """The other seat, with a worker that is held at its first fetch, while the first one lives."""
+        spare = next(seat for seat in self.seats if seat is not first)
+        if not spare.alive:
             await spare.boot(standby=True)
         return spare
+
+    async def replace(self, dead: Seat) -> Seat:
+        """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
+        self.active = await self.second(dead)
+        if self.boot != COLD:
+            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot(standby=True))
+        return self.active
+
+    async def retire(self, seat: Seat) -> None:
+        """Ends a worker that was struck and lives; the other one is the next trial's."""
+        await seat.kill()
+        (await self.replace(seat)).slot.release()
 
     async def close(self) -> None:
         await self._tasks.close()

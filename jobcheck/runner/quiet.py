@@ -28,8 +28,12 @@ class Quiet:
         self._jobs = jobs
         self._deadline = deadline
 
-    async def reached(self, seat: Seat) -> str:
-        """Empty when it became quiet, else what was still going on at the deadline."""
+    async def reached(self, seat: Seat, *, stuck: float = 0.0) -> str:
+        """Empty when it became quiet, else what was still going on at the deadline.
+
+        With `stuck`, a worker that moves nothing for so many seconds is not waited for any longer, unless it said that
+        it will try again.
+        """
         lane = self._lane
         system = lane.rig.system
         broker = lane.addresses[system.broker]
@@ -46,8 +50,13 @@ class Quiet:
                 if depth == 0 and not self._moving(seat):
                     return ""
                 going = f"{depth} job(s) on the broker"
+            if stuck and lane.trace.quiet_for() >= stuck and not seat.slot.in_flight() and not self._retries(seat):
+                return going
             await asyncio.sleep(0.003)
         return f"not quiet after {self._deadline:g} s: {going}"
+
+    def _retries(self, seat: Seat) -> bool:
+        return any(how == "retrying" for how in seat.ends.values())
 
     def _moving(self, seat: Seat) -> str:
         """What is still going on at the worker; empty when nothing is."""

@@ -45,6 +45,13 @@ class Seat:
     def alive(self) -> bool:
         return self._worker is not None and self._worker.alive
 
+    @property
+    def worker(self) -> Worker:
+        """Raises WorkerError when nobody sits here."""
+        if self._worker is None:
+            raise WorkerError(f"no worker was started on {self.slot.name}")
+        return self._worker
+
     def pids(self) -> Sequence[int]:
         return self._worker.pids() if self._worker is not None else []
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..wire.refusals import Refusal
 from ..wire.unit import Decoder, Kind, Unit
 from .sides import Client, Side, Upstream
 from .sight import IN, OUT, Sight
@@ -43,6 +44,8 @@ class Link:
         self.unanswered: dict[int, Sight] = {}
         self._held: dict[str, deque[Unit]] = {OUT: deque(), IN: deque()}
         self._early: list[bytes] = []
+        self._instead: dict[int, bytes] = {}
+        """By number of the request: what the worker is answered in place of the server's own words."""
         self._ends: dict[str, bool] = {OUT: False, IN: False}
         self._early_end: How | None = None
         self._gone: set[str] = set()
@@ -56,10 +59,30 @@ class Link:
 
     def release(self, way: str) -> None:
         """Passes on the held unit; those behind it are put before the gate again."""
-        queue = self._held[way]
-        if not queue:
+        if self._held[way]:
+            self._go_on(way, self._held[way].popleft().raw)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Has the held request refused: what goes to the server in its place, and what the worker is answered."""
+        if not self._held[OUT]:
             return
-        out = [queue.popleft().raw]
+        unit = self._held[OUT].popleft()
+        if refusal.instead:
+            self._instead[unit.number] = refusal.instead
+        self._go_on(OUT, refusal.send)
+        if refusal.answer:
+            self.received(IN, refusal.answer)
+
+    def lose(self) -> None:
+        """Breaks the worker's side with a TCP reset. What is held is lost; what the server got before stays with it."""
+        self.cutting = True
+        self._forget_all()
+        self.client.reset()
+        self.upstream.close()
+
+    def _go_on(self, way: str, first: bytes) -> None:
+        queue = self._held[way]
+        out = [first]
         while queue and not self._stopped(way, queue[0]):
             out.append(queue.popleft().raw)
         self._write(way, b"".join(out))
@@ -154,6 +177,9 @@ class Link:
         out: list[bytes] = []
         queue = self._held[way]
         for unit in units:
+            if way == IN and unit.number in self._instead:
+                unit.raw = self._instead.pop(unit.number)
+                unit.failed = True
             if unit.answer is not None:
                 self.listener.seen(self, way, unit).fate = "answered"
                 if unit.info.get("starts_tls"):

@@ -105,7 +105,9 @@ def _amqp(unit: Unit) -> bytes:
     method = str(unit.info["method"])
     if method == "basic.publish":
         key = str(unit.info.get("routing_key", ""))
-        return bytes(frame.marshal(commands.Basic.Publish(exchange=NOWHERE, routing_key=key), channel)) + unit.raw[first:]
+        return (
+            bytes(frame.marshal(commands.Basic.Publish(exchange=NOWHERE, routing_key=key), channel)) + unit.raw[first:]
+        )
     if method == "basic.ack":
         return bytes(frame.marshal(commands.Basic.Ack(delivery_tag=UNKNOWN_TAG), channel)) + unit.raw[first:]
     raise ValueError(f"{method} cannot be refused")

@@ -1,0 +1,104 @@
+"""What each strike does to a handler that runs without its queue, and what comes after it.
+
+There is no job system here that would say what happens next, so the hardest of the usual answers is taken: a run that
+died or failed is followed by another one, as late acks or retries would do it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from ..aio import wait_for
+from ..errors import WaitTimeout
+from ..faults import strikes as known
+from ..tap.gate import Armed
+from ..tap.link import Link
+from ..tap.sight import OUT
+from .agents import Exit
+from .refusing import refuse
+from .trial import Running
+
+if TYPE_CHECKING:
+    from .handler import Fork, HandlerMode
+
+BLOCKED = 0.3
+"""Seconds without an answer until the second run is taken to wait for a lock of the first (tap-notes 4)."""
+
+
+async def carry_out(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) -> None:
+    """Does to the held run what the strike says, and waits until everything has ended."""
+    assert running.strike is not None
+    assert gate.hit is not None
+    fault = running.strike.fault
+    match known.kind_of(fault):
+        case known.KILL:
+            await mode.kill(fork)
+            await mode.slot.cut()
+            await again(mode, running)
+        case known.LOSE_REQUEST | known.LOSE_REPLY:
+            gate.hit.link.lose()
+            await _goes_on(mode, running, fork)
+        case known.ERROR_REPLY:
+            refuse(mode.lane, gate.hit, known.detail_of(fault))
+            await _goes_on(mode, running, fork)
+        case known.ZOMBIE:
+            await _zombie(mode, running, gate, fork)
+        case other:
+            raise ValueError(f"{other} is no strike of a handler")
+
+
+async def again(mode: HandlerMode, running: Running) -> None:
+    """The function once more, to its end."""
+    running.fired = True
+    running.deliveries_after += 1
+    await mode.finish(running, await mode.start(running))
+
+
+async def _goes_on(mode: HandlerMode, running: Running, fork: Fork) -> None:
+    """The run lives: its own error handling decides. Where it fails, another one follows."""
+    exit_ = await mode.end_of(running, fork)
+    if exit_ is None:
+        return
+    await mode.lane.settle_links([mode.slot])
+    if exit_.status != 0:
+        running.notes.append(f"the handler failed ({exit_.text}); it is run again, as a retry would")
+        await again(mode, running)
+
+
+async def _zombie(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) -> None:
+    """The first run stands still while a second one does the whole job, and then goes on."""
+    assert gate.hit is not None
+    mine = set(mode.slot.links)
+    fork.send(signal.SIGSTOP)
+    running.deliveries_after += 1
+    second = await mode.start(running)
+    if await _waits_for_the_first(mode, second, mine):
+        running.notes.append("the second run waited for a lock of the first, which went on meanwhile")
+    gate.hit.link.release(gate.hit.way)
+    fork.send(signal.SIGCONT)
+    ends = [await mode.end_of(running, second), await mode.end_of(running, fork)]
+    await mode.lane.settle_links([mode.slot])
+    failed = [exit_ for exit_ in ends if isinstance(exit_, Exit) and exit_.status != 0]
+    if len(failed) == len(ends):
+        running.filed = f"failed: {failed[0].text}"
+
+
+async def _waits_for_the_first(mode: HandlerMode, second: Fork, mine: set[Link]) -> bool:
+    """True when the second run cannot end before the first one goes on."""
+    since: dict[int, float] = {}
+    clock = mode.lane.stage.clock
+
+    def stuck() -> bool:
+        waiting = [sight for sight in mode.slot.in_flight() if sight.link not in mine and sight.way == OUT]
+        for sight in waiting:
+            since.setdefault(sight.seq, clock.now())
+        return any(clock.now() - since[sight.seq] >= BLOCKED for sight in waiting)
+
+    try:
+        await wait_for(lambda: second.ended.done() or stuck(), "the second run to end or to wait", deadline=20.0)
+    except WaitTimeout:
+        return True
+    await asyncio.sleep(0)
+    return not second.ended.done()

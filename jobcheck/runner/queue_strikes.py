@@ -1,0 +1,329 @@
+"""What each strike does to a worker that holds a job, how the job system gets over it, and when all has ended."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..aio import wait_for
+from ..errors import WaitTimeout, WorkerError
+from ..faults import strikes as known
+from ..tap.gate import Armed, HoldFetch
+from ..tap.link import Link
+from ..tap.sight import OUT, Sight
+from ..workers.sockets import owners
+from .quiet import Quiet
+from .refusing import refuse
+from .seats import Seat
+from .trial import Running
+
+if TYPE_CHECKING:
+    from .queue import Crew, QueueMode
+
+BLOCKED = 0.3
+"""Seconds without an answer until the second worker is taken to wait for a lock of the first (tap-notes 4)."""
+STUCK = 3.0
+"""Seconds of silence after which a worker that lives and leaves its job is given up, and another one takes over."""
+GRACE = 10.0
+"""Seconds from SIGTERM until SIGKILL, as Docker gives them."""
+
+
+@dataclass(slots=True)
+class Struck:
+    """A trial at the moment of its strike."""
+
+    mode: QueueMode
+    crew: Crew
+    running: Running
+    gate: Armed | None
+    seat: Seat
+    quiet: Quiet
+    used: list[Seat] = field(default_factory=list)
+    """Workers that live and were struck: they are replaced before the next trial."""
+
+    @property
+    def hit(self) -> Sight:
+        """The held message."""
+        assert self.gate is not None
+        assert self.gate.hit is not None
+        return self.gate.hit
+
+    @property
+    def detail(self) -> str:
+        assert self.running.strike is not None
+        return known.detail_of(self.running.strike.fault)
+
+    def note(self, text: str) -> None:
+        self.running.notes.append(text)
+
+    async def waits(self, seat: Seat) -> None:
+        """Waits for quiet at a seat; what was still going on at the deadline is kept."""
+        self.running.unsettled = await self.quiet.reached(seat)
+
+
+async def carry_out(struck: Struck) -> Seat:
+    """Strikes, lets the system recover, waits for the end. Gives the seat whose word on the job counts."""
+    assert struck.running.strike is not None
+    before = struck.seat.slot.deliveries
+    match known.kind_of(struck.running.strike.fault):
+        case known.KILL:
+            seat = await _take_over(struck)
+        case known.KILL_CHILD:
+            seat = await _kill_child(struck)
+        case known.KILL_PARENT:
+            seat = await _kill_parent(struck)
+        case known.LOSE_REQUEST | known.LOSE_REPLY:
+            struck.hit.link.lose()
+            seat = await _goes_on(struck)
+        case known.ERROR_REPLY:
+            refuse(struck.mode.lane, struck.hit, struck.detail)
+            seat = await _goes_on(struck)
+        case known.ZOMBIE:
+            seat = await _zombie(struck)
+        case known.TERM | known.TERM_GROUP:
+            seat = await _terminate(struck)
+        case known.DUPLICATE:
+            seat = await _duplicate(struck)
+        case other:
+            raise ValueError(f"{other} is no strike of a worker")
+    later = sum(one.slot.deliveries for one in struck.crew.seats if one is not struck.seat)
+    struck.running.deliveries_after = later + max(struck.seat.slot.deliveries - before, 0)
+    return seat
+
+
+# The worker is dead, or is given up: another one takes over.
+
+
+async def _take_over(struck: Struck) -> Seat:
+    """SIGKILL to what is left of the worker; the job system recovers, and the spare one finishes."""
+    seat, crew = struck.seat, struck.crew
+    held = list(seat.dialect.held())
+    await seat.kill()
+    spare = await crew.replace(seat)
+    await _recover(struck, held)
+    spare.begin()
+    spare.slot.release()
+    await struck.waits(spare)
+    return spare
+
+
+async def _recover(struck: Struck, held: list[str]) -> None:
+    """The lease of what the struck worker held runs out, with all keys that would not have outlived it."""
+    lane, mode = struck.mode.lane, struck.mode
+    broker = lane.addresses[mode.system.broker]
+    if note := await mode.system.rewind(broker, held, struck.crew.producer.agent.call):
+        struck.note(note)
+    if expired := await lane.expire_keys(mode.settings.lease):
+        struck.note("expired with the lease: " + ", ".join(expired))
+
+
+async def _kill_child(struck: Struck) -> Seat:
+    """SIGKILL to the process that sent the message; where that is the main process, the worker is dead."""
+    seat = struck.seat
+    worker, pid = seat.worker, _sender(struck)
+    if pid == worker.pid:
+        struck.note("the main process itself sent it: the whole worker died")
+        return await _take_over(struck)
+    pids = seat.pids()
+    theirs = [
+        link for link in seat.slot.links if owners(pids, link.peer_port, link.listener.port, seat.slot.host) == [pid]
+    ]
+    await worker.kill_child(pid)
+    for link in theirs:
+        await link.cut(2.0)
+    return await _goes_on(struck)
+
+
+def _sender(struck: Struck) -> int:
+    seat, link = struck.seat, struck.hit.link
+    found = owners(seat.pids(), link.peer_port, link.listener.port, seat.slot.host)
+    if len(found) != 1:
+        raise WorkerError(
+            f"expected one process behind the connection to {struck.hit.upstream}, found {found or 'none'}: a "
+            "connection that was made before a fork belongs to nobody alone"
+        )
+    return found[0]
+
+
+def _links_of(seat: Seat, pid: int) -> list[Link]:
+    """The connections that are this process's alone."""
+    pids = seat.pids()
+    return [
+        link for link in seat.slot.links if owners(pids, link.peer_port, link.listener.port, seat.slot.host) == [pid]
+    ]
+
+
+async def _kill_parent(struck: Struck) -> Seat:
+    """SIGKILL to the main process alone. Its children go on with what they have; then another worker comes."""
+    seat = struck.seat
+    worker = seat.worker
+    held = list(seat.dialect.held())
+    mains = _links_of(seat, worker.pid)
+    worker.send_signal(signal.SIGKILL)
+    await worker.wait(5.0)
+    for link in mains:
+        await link.cut(2.0)
+    if struck.hit.link not in mains:
+        struck.hit.link.release(struck.hit.way)
+    await _silent(struck, seat, 0.3)
+    struck.note("the main process died alone; its children had ended what they had before another worker came")
+    await seat.kill()
+    spare = await struck.crew.replace(seat)
+    await _recover(struck, held)
+    spare.begin()
+    spare.slot.release()
+    await struck.waits(spare)
+    return spare
+
+
+# The worker lives.
+
+
+async def _goes_on(struck: Struck) -> Seat:
+    """Its own error handling decides. A worker that leaves its job where it is gets a successor."""
+    seat = struck.seat
+    struck.running.unsettled = await struck.quiet.reached(seat, stuck=STUCK)
+    if not struck.running.unsettled:
+        struck.used.append(seat)
+        return seat
+    if seat.alive:
+        struck.note(f"the worker lives and does not go on with it ({struck.running.unsettled}): its lease runs out")
+    else:
+        struck.note(f"the worker ended by itself: {struck.running.unsettled}")
+    return await _take_over(struck)
+
+
+async def _zombie(struck: Struck) -> Seat:
+    """The worker stands still until its lease is gone and another one has finished; then it goes on."""
+    seat, hit = struck.seat, struck.hit
+    held = list(seat.dialect.held())
+    seat.worker.pause()
+    broker = struck.mode.system.broker
+    if not struck.mode.settings.lease:  # there is no lease but the connection
+        for link in [link for link in seat.slot.links if link.listener.upstream == broker]:
+            if link is not hit.link:
+                await link.cut(2.0)
+        if hit.upstream == broker:
+            await hit.link.cut(2.0)
+    spare = await struck.crew.second(seat)
+    await _recover(struck, held)
+    spare.begin()
+    spare.slot.release()
+    if await _blocked(struck, spare):
+        struck.note(f"{spare.slot.name} waited for a lock of {seat.slot.name}, which went on meanwhile")
+    hit.link.release(hit.way)
+    seat.worker.resume()
+    await struck.waits(spare)
+    await _silent(struck, seat, 0.3)
+    struck.used.append(seat)
+    return spare
+
+
+async def _terminate(struck: Struck) -> Seat:
+    """SIGTERM, the grace time, then SIGKILL; whatever the worker gives back or leaves, another one does."""
+    assert struck.running.strike is not None
+    seat, hit = struck.seat, struck.hit
+    held = list(seat.dialect.held())
+    delivered = seat.slot.deliveries
+    started = struck.mode.lane.stage.clock.now()
+    seat.worker.send_signal(signal.SIGTERM, group=struck.running.strike.fault == known.TERM_GROUP)
+    hit.link.release(hit.way)
+    try:
+        await seat.worker.wait(GRACE)
+        seconds = struck.mode.lane.stage.clock.now() - started
+        struck.note(f"the worker ended {seconds:.1f} s after SIGTERM with exit code {seat.worker.returncode}")
+    except WaitTimeout:
+        struck.note(f"the worker did not end within {GRACE:g} s of SIGTERM and was killed")
+    if seat.slot.deliveries > delivered:
+        struck.note("the worker took a further job after SIGTERM")
+    left = [tag for tag in held if tag in set(seat.dialect.held())]
+    await seat.kill()
+    spare = await struck.crew.replace(seat)
+    await _recover(struck, left)
+    spare.begin()
+    spare.slot.release()
+    await struck.waits(spare)
+    return spare if spare.slot.deliveries else seat
+
+
+async def deliver_again(struck: Struck) -> Seat:
+    """The job has ended well; the same message comes once more."""
+    for job in list(struck.seat.ends):
+        struck.seat.ends.pop(job)
+    before = struck.seat.slot.deliveries
+    await _copy(struck)
+    await struck.waits(struck.seat)
+    struck.running.deliveries_after = struck.seat.slot.deliveries - before
+    struck.running.fired = struck.running.deliveries_after > 0
+    struck.used.append(struck.seat)
+    return struck.seat
+
+
+async def _duplicate(struck: Struck) -> Seat:
+    """The same message once more, before the first one is begun or while it is worked on."""
+    seat, hit = struck.seat, struck.hit
+    struck.used.append(seat)
+    if struck.detail == known.BEFOREHAND:
+        await _copy(struck)
+        hit.link.release(hit.way)
+        await struck.waits(seat)
+        return seat
+    seat.slot.gate = HoldFetch()
+    if seat.slot.polls:  # the request for the next job that is out already would get the copy
+        await wait_for(lambda: not seat.slot.asks, "the worker's own fetch to end", deadline=10.0)
+    spare = await struck.crew.second(seat)
+    await _copy(struck)
+    spare.begin()
+    spare.slot.release()
+    if await _blocked(struck, spare):
+        struck.note(f"{spare.slot.name} waited for a lock of {seat.slot.name}, which went on meanwhile")
+    hit.link.release(hit.way)
+    await _silent(struck, seat, 0.1)
+    seat.slot.release()
+    await struck.waits(spare)
+    await struck.waits(seat)
+    return spare if spare.slot.deliveries else seat
+
+
+async def _copy(struck: Struck) -> None:
+    mode = struck.mode
+    first = next(sight for sight in mode.lane.trace.sights if sight.role == "delivery")
+    address = mode.lane.addresses[mode.system.broker]
+    await mode.system.duplicate(address, first.unit, struck.crew.producer.agent.call, next_up=True)
+    struck.note("the same message was put on the broker once more")
+
+
+async def _blocked(struck: Struck, spare: Seat) -> bool:
+    """Waits until the second worker has finished, or waits for something that the first one holds: then True."""
+    clock = struck.mode.lane.stage.clock
+    since: dict[int, float] = {}
+
+    def waits() -> bool:
+        waiting = [sight for sight in spare.slot.in_flight() if sight.way == OUT]
+        for sight in waiting:
+            since.setdefault(id(sight), clock.now())
+        return any(clock.now() - since[id(sight)] >= BLOCKED for sight in waiting)
+
+    def finished() -> bool:
+        taken = spare.slot.taken
+        return (bool(taken) and all(job in spare.ends for job in taken)) or spare.slot.settled >= 1
+
+    try:
+        await wait_for(lambda: waits() or finished() or not spare.alive, "the second worker to finish", deadline=10.0)
+    except WaitTimeout:
+        return False
+    return waits() and not finished()
+
+
+async def _silent(struck: Struck, seat: Seat, seconds: float) -> None:
+    """Waits until a worker has sent what it had to send: its messages are answered, and no more come."""
+    trace = struck.mode.lane.trace
+    try:
+        await wait_for(
+            lambda: not seat.slot.in_flight() and trace.quiet_for() >= seconds,
+            f"{seat.slot.name} to be silent",
+            deadline=10.0,
+        )
+    except WaitTimeout:
+        struck.note(f"{seat.slot.name} was still at work 10 s later")
