@@ -169,6 +169,8 @@ def _filed(
         if not contracts or missing:
             return broken, [f"filed as {trial.filed}"]
         phrase = f"every effect happened, but the job is filed as {trial.filed}"
+        if _soft(trial) and not strict:
+            return broken, [f"misfiled: {phrase}"]
         return [*broken, Broken("", "", Verdict.MISFILED, 0, 0, phrase)], []
     out, notes = _seen_too_often(broken), []
     for item in broken:

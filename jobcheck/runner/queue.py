@@ -115,7 +115,9 @@ class QueueMode:
                     seat = await queue_strikes.deliver_again(struck)
         finally:
             watch.cancel()
-            seat.slot.gate = None
+            for one in crew.seats:
+                if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
+                    one.slot.gate = None
             await sampler.close()
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
