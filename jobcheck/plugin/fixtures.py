@@ -84,6 +84,7 @@ class Explorer:
             lanes=plan.settings.lanes,
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
+            deadline=seconds(plan.settings.deadline),
         )
 
     def _fail(self, subject: SubjectReport, finding: FindingReport, seed: int) -> None:
@@ -132,6 +133,7 @@ class RigFixture:
         assume: str | None = None,
         boot: str | None = None,
         max_points: int | None = None,
+        deadline: str | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -139,14 +141,15 @@ class RigFixture:
 
         `function` is `module:function` or a function of a module's top level; it is called with a case, in a child
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
-        `assume="at-least-once"` runs the workers with safe settings. Each finding is one failed subtest.
+        `assume="at-least-once"` runs the workers with safe settings. `deadline="2m"` is for jobs that take longer than
+        half a minute. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
 
-        overrides = {"assume": assume, "boot": boot, "max_points": max_points, "seed": seed, "fail_on": fail_on}
-        return self._explorer.explore(make, expect, overrides)
+        overrides = {"assume": assume, "boot": boot, "max_points": max_points, "deadline": deadline}
+        return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 
 @dataclass(slots=True)
@@ -163,6 +166,7 @@ class HandlerFixture:
         expect: Iterable[Expect] = (),
         name: str = "",
         max_points: int | None = None,
+        deadline: str | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -171,7 +175,8 @@ class HandlerFixture:
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return handler_job(rig, self._handler, self._case, contracts, name=name)
 
-        return self._explorer.explore(make, expect, {"max_points": max_points, "seed": seed, "fail_on": fail_on})
+        overrides = {"max_points": max_points, "deadline": deadline, "seed": seed, "fail_on": fail_on}
+        return self._explorer.explore(make, expect, overrides)
 
 
 def _carried_out(request: Request, warnings: list[str]) -> Result:

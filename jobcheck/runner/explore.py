@@ -10,7 +10,7 @@ from ..checks.contracts import Contract
 from ..checks.judge import Judgement, judge
 from ..checks.keys import check_keys
 from ..clock import Clock
-from ..errors import UsageError
+from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
 from ..explore.advice import Evidence, advice, why
@@ -18,10 +18,11 @@ from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes, gap
 from ..explore.search import kills, ordered, place_of
 from ..explore.story import story
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
-from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
+from ..history.report import Coverage, FindingReport, SubjectReport
 from ..services.spec import Provider
 from .queue import CANARY, QueueMode
 from .rig import ANY_ORDER
+from .telling import point_report, spoilt, strike_report, unconfirmed
 from .trial import Mode, hints
 
 VERIFY = 3
@@ -56,6 +57,8 @@ class Exploration:
     trials: dict[str, TrialRecord] = field(default_factory=dict)
     points: tuple[Point, ...] = ()
     clean: Clean | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    found: list[FindingReport] = field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -80,7 +83,7 @@ class Exploration:
 
     async def _explore(self) -> SubjectReport:
         warm_up = await self._trial("warm-up")
-        if problem := _spoilt(warm_up):
+        if problem := spoilt(warm_up):
             return self._report([], [], problem="\n".join([problem, *hints(self.mode.lane)]))
         first, second = await self._trial("recording"), await self._trial("recording")
         if problem := self._unusable(first, second):
@@ -91,23 +94,44 @@ class Exploration:
         self._check_contracts(self.clean)
         planned = self._planned()
         self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned)))
-        outcomes: list[Outcome] = []
         for strike in planned:
-            if outcomes and self.options.until and self.clock.now() >= self.options.until:
+            if self.outcomes and self._late():
                 break
             outcome = await self._strike(strike)
-            outcomes.append(outcome)
+            self.outcomes.append(outcome)
             self.bus.emit(
-                StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(outcomes), len(planned))
+                StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(self.outcomes), len(planned))
             )
-        found = []
-        for cause in causes(outcomes, self.points):
-            found.append(self._finding(cause, await self._verify(cause), first))
-        return self._report(outcomes, found)
+        await self._explain()
+        return self._report(self.outcomes, self.found)
 
-    def given_up(self, problem: str) -> SubjectReport:
-        """The report of an exploration that could not go on."""
-        return self._report([], [], problem=problem)
+    async def given_up(self, problem: str, fresh: Mode) -> SubjectReport:
+        """The report of an exploration that could not go on. What was judged before stays, and is run again in a fresh
+        place before it is reported; where that is not possible either, it is shown as not verified."""
+        if any(outcome.bad for outcome in self.outcomes):
+            before, self.mode = self.mode, fresh
+            fresh.points = self.points
+            try:
+                await fresh.open()
+                await self._explain()
+                await fresh.close()
+            except WorkerError:
+                self.mode = before
+                await self._explain(verify=False)
+        return self._report(self.outcomes, self.found, problem=problem)
+
+    async def _explain(self, *, verify: bool = True) -> None:
+        """Makes findings of the outcomes: each is run again first."""
+        recording = next((trial for trial in self.trials.values() if trial.purpose == "recording"), None)
+        bad = causes(self.outcomes, self.points)
+        must = next((cause for cause in bad if cause.layer != TRANSPORT), bad[0] if bad else None)
+        for cause in bad[len(self.found) :]:
+            assert recording is not None
+            verified = await self._verify(cause, least=cause is must) if verify else self._verified(1, 1)
+            self.found.append(self._finding(cause, verified, recording))
+
+    def _late(self) -> bool:
+        return bool(self.options.until) and self.clock.now() >= self.options.until
 
     # Recording
 
@@ -119,7 +143,7 @@ class Exploration:
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):
-            if problem := _spoilt(trial):
+            if problem := spoilt(trial):
                 return problem
         any_order = self.mode.lane.rig.order == ANY_ORDER
         if found := pointing.difference(self._recorded(first), self._recorded(second), any_order=any_order):
@@ -227,13 +251,19 @@ class Exploration:
 
     # Findings
 
-    async def _verify(self, cause: Cause) -> dict[str, int]:
-        """Runs the first strike of a cause again: a finding is verified or flaky, and says so."""
-        again, reproduced = cause.outcomes[0], 1
-        for _ in range(self.options.verify - 1):
+    async def _verify(self, cause: Cause, *, least: bool) -> dict[str, int]:
+        """Runs the first strike of a cause again: a finding is verified or flaky, and says so. The budget bounds this
+        too; `least`: it is run again once in any case."""
+        again, ran, reproduced = cause.outcomes[0], 1, 1
+        while ran < self.options.verify and not (self._late() and not (least and ran == 1)):
             outcome = await self._strike(again.strike, "verify")
+            ran += 1
             reproduced += outcome.verdict is again.verdict
-        return {"reproduced": reproduced, "of": self.options.verify}
+        return self._verified(reproduced, ran)
+
+    def _verified(self, reproduced: int, ran: int) -> dict[str, int]:
+        """A finding that was to be run again, and was not, counts as not verified."""
+        return {"reproduced": reproduced, "of": ran} if ran > 1 or self.options.verify == 1 else {}
 
     def _finding(self, cause: Cause, verified: dict[str, int], recording: TrialRecord) -> FindingReport:
         strike = cause.outcomes[0].strike
@@ -295,14 +325,13 @@ class Exploration:
         self, outcomes: Sequence[Outcome], findings: Sequence[FindingReport], problem: str = ""
     ) -> SubjectReport:
         verdict = "unknown" if problem or any(outcome.verdict in NEVER_PASS for outcome in outcomes) else "ok"
-        once = [finding.id for finding in findings if not finding.confirmed]
-        if once:
+        for sentence, ids in unconfirmed(findings):
             verdict = "unknown"
-            problem = problem or f"seen once and not again, so it is not known what it was: {', '.join(once)}"
+            problem = "; ".join(filter(None, (problem, f"{sentence}: {', '.join(ids)}")))
         if any(finding.layer != TRANSPORT and finding.confirmed for finding in findings):
             verdict = "broken"
         guarantee, notes = self._promises(outcomes)
-        spoilt = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
+        unsure = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
         every = kills(self.subject, self.points)
         capped = f"capped at {len(outcomes)} of {len(every)}" if len(outcomes) < len(every) else ""
         return SubjectReport(
@@ -311,8 +340,8 @@ class Exploration:
             mode=self.mode.name,
             guarantee=guarantee,
             contracts=tuple(contract.text for contract in self.options.contracts),
-            points=tuple(_point(point) for point in self.points),
-            strikes=tuple(_strike(outcome) for outcome in self._in_order(outcomes)),
+            points=tuple(point_report(point) for point in self.points),
+            strikes=tuple(strike_report(outcome) for outcome in self._in_order(outcomes)),
             findings=tuple(findings),
             coverage=Coverage(
                 len(self.points), len(outcomes), sum(outcome.fired for outcome in outcomes), not capped, capped
@@ -321,7 +350,7 @@ class Exploration:
             uncontracted=tuple(uncontracted(self.clean, self.options.contracts)) if self.clean else (),
             notes=tuple(notes),
             verdict=verdict,
-            problem=problem or "; ".join(dict.fromkeys(spoilt)),
+            problem=problem or "; ".join(dict.fromkeys(unsure)),
         )
 
     def _in_order(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -360,40 +389,3 @@ class Exploration:
                 "so its length is not proven"
             )
         return settings.guarantee, notes
-
-
-def _spoilt(trial: TrialRecord) -> str:
-    """Why nothing can be learnt from a clean run; empty when it is fine."""
-    if trial.problems:
-        return "; ".join(trial.problems)
-    return "" if trial.settled else f"the clean run did not end: {trial.unsettled}"
-
-
-def _point(point: Point) -> PointReport:
-    return PointReport(
-        point.id,
-        point.upstream,
-        point.shape,
-        point.nth,
-        point.code,
-        point.summary,
-        point.broker,
-        point.side,
-        point.ordered,
-    )
-
-
-def _strike(outcome: Outcome) -> StrikeReport:
-    return StrikeReport(
-        id=outcome.strike.id,
-        point=outcome.strike.point,
-        fault=outcome.strike.fault,
-        when=outcome.strike.when,
-        fired=outcome.fired,
-        verdict=str(outcome.verdict),
-        seconds=outcome.seconds,
-        trial=outcome.trial,
-        effects=tuple(item.phrase for item in outcome.broken),
-        layer=outcome.layer,
-        redelivered=outcome.redelivered,
-    )

@@ -18,7 +18,7 @@ from ..tap.listener import Slot
 from ..workers import platform
 from .agents import Agent, Exit
 from .lane import Case, Lane
-from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
+from .trial import Running, Sampler, divergence, first_of, foreign, record
 
 WORKER = "handler"
 
@@ -80,7 +80,7 @@ class HandlerMode:
         if gate is None:
             await self._finish(running, pid, ended)
             return
-        await first_of(gate.fired, ended, seconds=TRIAL_DEADLINE)
+        await first_of(gate.fired, ended, seconds=self.lane.stage.deadline)
         if not gate.fired.is_set():
             await self._finish(running, pid, ended)
             return
@@ -107,10 +107,10 @@ class HandlerMode:
     async def _finish(self, running: Running, pid: int, ended: asyncio.Future[Exit]) -> None:
         """Waits for the end of a run that is not struck."""
         try:
-            exit_ = await asyncio.wait_for(asyncio.shield(ended), TRIAL_DEADLINE)
+            exit_ = await asyncio.wait_for(asyncio.shield(ended), self.lane.stage.deadline)
         except TimeoutError:
             running.settled = False
-            running.unsettled = f"the handler was still running after {TRIAL_DEADLINE:g} s"
+            running.unsettled = f"the handler was still running after {self.lane.stage.deadline:g} s"
             await self._kill(pid, ended)
             await self._slot.cut()
             return

@@ -79,6 +79,7 @@ def explore(
     contracts: tuple[Contract, ...] = DONE,
     assume: str = "",
     boot: str = "zygote",
+    deadline: float = 30.0,
     bus: Bus | None = None,
 ) -> Report:
     """Explores the tiny job; reports go beside it."""
@@ -93,6 +94,7 @@ def explore(
         reports=Path(rig.file).parent / "reports",
         lanes=1,
         boot=boot,
+        deadline=deadline,
         seed=3,
     )
     return facade.run(lambda: facade.explore(request, bus or Bus())).report
