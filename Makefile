@@ -9,7 +9,7 @@ MAKEFLAGS += --no-print-directory
 BIN := .venv/bin
 SOURCES := jobcheck tests scenarios conftest.py
 
-.PHONY: help setup demo test lint fix wheel bench clean
+.PHONY: help setup demo test lint fix wheel bench fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -38,8 +38,11 @@ wheel: .venv/.dev ## build the wheel, and check it in an empty environment
 bench: .venv/.dev ## run the benchmarks of tests/benchmarks
 	@for bench in tests/benchmarks/bench_*.py; do $(BIN)/python "$$bench"; done
 
+fuzz: .venv/.fuzz ## fuzz every decoder, guided by coverage (FUZZ_ARGS="--seconds 300 redis")
+	@$(BIN)/python tests/fuzz/fuzz.py $(FUZZ_ARGS)
+
 clean: ## remove what make made: .venv, caches, builds (reports/ stays)
-	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@rm -rf .venv .fuzz .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.dev: pyproject.toml .ci/venv
@@ -47,3 +50,6 @@ clean: ## remove what make made: .venv, caches, builds (reports/ stays)
 
 .venv/.demo: pyproject.toml .ci/venv
 	@bash .ci/venv demo
+
+.venv/.fuzz: pyproject.toml .ci/venv
+	@bash .ci/venv fuzz

@@ -42,6 +42,8 @@ class Settings:
     """Strikes at most; 0: all of them."""
     budget: str = ""
     """`60s`, `5m`: no further strike is begun after it, and the coverage says so; empty: no bound."""
+    deadline: str = "30s"
+    """How long a job may run until it is called hung, and a worker may take until it is ready."""
     profile: str = ""
     """`quick`, `ci`, `nightly`, or a table `[tool.jobcheck.profiles.NAME]` of the project's own."""
     boot: str = "zygote"
@@ -60,6 +62,7 @@ _BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)")
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 KEYS = tuple(field.name for field in dataclasses.fields(Settings))
 _CHOICES = {"fail_on": FAIL_ON, "boot": BOOTS, "assume": ASSUME}
+_TIMES = ("budget", "deadline")
 _LEAST = {"seed": 0, "max_points": 0, "lanes": 1}
 
 
@@ -170,9 +173,10 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return value
     if not isinstance(value, str):
         raise UsageError(f"{where}: expected a text, got {value!r}")
-    if key == "budget":
+    if key in _TIMES:
         try:
-            seconds(value)
+            if seconds(value) <= 0 and key == "deadline":
+                raise ValueError(value)
         except ValueError:
             raise UsageError(f"{where}: expected a time such as 60s or 5m, got {value!r}") from None
     if key == "faults":

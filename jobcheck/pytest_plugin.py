@@ -32,6 +32,7 @@ OPTIONS = {
     "faults": ("WORDS", "kill, reset, zombie, term, duplicate ... or all (default: kill)"),
     "max_points": ("N", "strikes of one exploration at most; 0 is all of them, the default"),
     "budget": ("TIME", "begin no further strike after it, such as 60s or 5m"),
+    "deadline": ("TIME", "how long a job may run, and a worker may boot, until it is given up (default: 30s)"),
     "profile": ("NAME", "quick, ci, nightly, or one of the project's own"),
     "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
     "lanes": ("N", "jobs that are explored side by side"),

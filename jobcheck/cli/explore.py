@@ -12,7 +12,7 @@ import click
 
 from ..config import ASSUME, BOOTS, rig_from, seconds
 from ..errors import UsageError
-from .options import Project, fail_on_option, reports_option, seed_option
+from .options import Project, deadline_option, fail_on_option, reports_option, seed_option
 
 if TYPE_CHECKING:
     from ..checks.contracts import Contract
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
+@deadline_option
 @click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
 @seed_option
 @fail_on_option
@@ -88,6 +89,7 @@ def command(
         faults=strikes_of(settings.faults),
         max_points=settings.max_points,
         budget=seconds(settings.budget),
+        deadline=seconds(settings.deadline),
     )
     request.name = "-".join(job.subject for job in request.jobs)
     try:

@@ -19,6 +19,11 @@ def seed_option(function: F) -> F:
     )
 
 
+def deadline_option(function: F) -> F:
+    help_text = "How long a job may run, and a worker may boot, until it is given up (default: 30s)."
+    return click.option("--deadline", metavar="TIME", help=help_text)(function)
+
+
 def reports_option(function: F) -> F:
     help_text = "Folder of the run folders (default: reports, beside pyproject.toml)."
     return click.option("--reports", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help=help_text)(

@@ -6,15 +6,17 @@ from pathlib import Path
 
 import click
 
+from ..config import seconds
 from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN
-from .options import Project, reports_option
+from .options import Project, deadline_option, reports_option
 
 
 @click.command("replay")
 @click.argument("finding", metavar="ID")
 @click.option("--times", type=click.IntRange(1), default=3, show_default=True, help="Runs of the strike.")
+@deadline_option
 @reports_option
-def command(finding: str, times: int, reports: Path | None) -> int:
+def command(finding: str, times: int, deadline: str | None, reports: Path | None) -> int:
     """Run one finding again: FIXED, FAILED or ERROR.
 
     ID is a finding's id from a report, or its beginning. The strike that showed it runs again, after two clean runs;
@@ -31,9 +33,10 @@ def command(finding: str, times: int, reports: Path | None) -> int:
     from .carry import carry_out
     from .screens import out, shown
 
-    project = Project()
+    project = Project(deadline=deadline)
     sys.path.insert(0, str(project.folder))
-    done = replay(project.folder, finding, carry_out, times=times, reports=project.reports(reports))
+    bound = seconds(project.settings.deadline)
+    done = replay(project.folder, finding, carry_out, times=times, reports=project.reports(reports), deadline=bound)
     console = out()
     paths = [write_all(result.report, result.folder) for result in done.results]
     if done.subject is not None and done.finding is not None:

@@ -35,7 +35,9 @@ def why(cause: Cause) -> str:
     """One or two sentences: what it costs, and what else shows it."""
     families = cause.faults or ["kill"]
     others = [_OTHERS[family] for family in families[1:] if family in _OTHERS]
-    also = f"; so do {' and '.join(others)}" if len(others) > 1 else f"; so does {others[0]}" if others else ""
+    also = f"; so do {', '.join(others[:-1])} and {others[-1]}" if len(others) > 1 else ""
+    if len(others) == 1:
+        also = f"; so does {others[0]}"
     return _why(cause, OCCASIONS.get(families[0], OCCASIONS["kill"])) + also
 
 

@@ -73,7 +73,7 @@ class FindingReport:
     where: str = ""
     """Between which two messages: `after payments POST /charges, before db COMMIT`."""
     verified: dict[str, int] = field(default_factory=dict)
-    """`{"reproduced": 3, "of": 3}`."""
+    """`{"reproduced": 3, "of": 3}`; empty: it could not be run again."""
     why: str = ""
     """Why it matters, a sentence."""
     advice: str = ""
@@ -92,7 +92,7 @@ class FindingReport:
     @property
     def confirmed(self) -> bool:
         """It came again when it was run again. What came once only is shown, and is *unknown*."""
-        return self.verified.get("reproduced", 0) > 1 or self.verified.get("of", 1) <= 1
+        return self.verified.get("reproduced", 0) > 1 or self.verified.get("of", 0) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class Explorer:
             faults=strikes_of(plan.settings.faults),
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
+            deadline=seconds(plan.settings.deadline),
         )
 
     def _fail(self, subject: SubjectReport, finding: FindingReport, seed: int) -> None:
@@ -136,6 +137,7 @@ class RigFixture:
         boot: str | None = None,
         faults: Faults | None = None,
         max_points: int | None = None,
+        deadline: str | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -144,13 +146,15 @@ class RigFixture:
         `function` is `module:function` or a function of a module's top level; it is called with a case, in a child
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
-        (kills alone by default, `"all"` for every one). Each finding is one failed subtest.
+        (kills alone by default, `"all"` for every one). `deadline="2m"` is for jobs that take longer than half a
+        minute. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
+        overrides["deadline"] = deadline
         return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 
@@ -169,6 +173,7 @@ class HandlerFixture:
         name: str = "",
         faults: Faults | None = None,
         max_points: int | None = None,
+        deadline: str | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -177,8 +182,8 @@ class HandlerFixture:
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return handler_job(rig, self._handler, self._case, contracts, name=name)
 
-        overrides = {"faults": _words(faults), "max_points": max_points, "seed": seed, "fail_on": fail_on}
-        return self._explorer.explore(make, expect, overrides)
+        overrides = {"faults": _words(faults), "max_points": max_points, "deadline": deadline}
+        return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 
 def _words(faults: Faults | None) -> str | None:

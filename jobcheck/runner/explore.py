@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from ..checks.clean import Clean, clean_of, lines_to_paste, uncontracted, unmatched
 from ..checks.contracts import Contract
 from ..checks.judge import Judgement, judge
-from ..checks.keys import check_keys
 from ..clock import Clock
-from ..errors import UsageError
+from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
 from ..explore.advice import Evidence, advice, why
@@ -19,10 +18,12 @@ from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..explore.story import story
 from ..faults.strikes import DEFAULT, FAMILIES, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
-from ..history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
+from ..history.report import Coverage, FindingReport, SubjectReport
 from ..services.spec import Provider
+from .promises import promises, unused
 from .queue import CANARY, QueueMode
 from .rig import ANY_ORDER
+from .telling import point_report, spoilt, strike_report, unconfirmed
 from .trial import Mode, hints
 
 VERIFY = 3
@@ -61,6 +62,8 @@ class Exploration:
     reads: tuple[Read, ...] = ()
     """What changes nothing, and is struck by lost replies."""
     clean: Clean | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+    found: list[FindingReport] = field(default_factory=list)
 
     @property
     def subject(self) -> str:
@@ -85,7 +88,7 @@ class Exploration:
 
     async def _explore(self) -> SubjectReport:
         warm_up = await self._trial("warm-up")
-        if problem := _spoilt(warm_up):
+        if problem := spoilt(warm_up):
             return self._report([], [], problem="\n".join([problem, *hints(self.mode.lane)]))
         first, second = await self._trial("recording"), await self._trial("recording")
         if problem := self._unusable(first, second):
@@ -98,23 +101,44 @@ class Exploration:
         planned = self._planned()
         plan = counted(strike.fault for strike in planned)
         self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan))
-        outcomes: list[Outcome] = []
         for strike in planned:
-            if outcomes and self.options.until and self.clock.now() >= self.options.until:
+            if self.outcomes and self._late():
                 break
             outcome = await self._strike(strike)
-            outcomes.append(outcome)
+            self.outcomes.append(outcome)
             self.bus.emit(
-                StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(outcomes), len(planned))
+                StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(self.outcomes), len(planned))
             )
-        found = []
-        for cause in causes(outcomes, self.points):
-            found.append(self._finding(cause, await self._verify(cause), first))
-        return self._report(outcomes, found)
+        await self._explain()
+        return self._report(self.outcomes, self.found)
 
-    def given_up(self, problem: str) -> SubjectReport:
-        """The report of an exploration that could not go on."""
-        return self._report([], [], problem=problem)
+    async def given_up(self, problem: str, fresh: Mode) -> SubjectReport:
+        """The report of an exploration that could not go on. What was judged before stays, and is run again in a fresh
+        place before it is reported; where that is not possible either, it is shown as not verified."""
+        if any(outcome.bad for outcome in self.outcomes):
+            before, self.mode = self.mode, fresh
+            fresh.points = self.points
+            try:
+                await fresh.open()
+                await self._explain()
+                await fresh.close()
+            except WorkerError:
+                self.mode = before
+                await self._explain(verify=False)
+        return self._report(self.outcomes, self.found, problem=problem)
+
+    async def _explain(self, *, verify: bool = True) -> None:
+        """Makes findings of the outcomes: each is run again first."""
+        recording = next((trial for trial in self.trials.values() if trial.purpose == "recording"), None)
+        bad = causes(self.outcomes, self.points)
+        must = next((cause for cause in bad if cause.layer != TRANSPORT), bad[0] if bad else None)
+        for cause in bad[len(self.found) :]:
+            assert recording is not None
+            verified = await self._verify(cause, least=cause is must) if verify else self._verified(1, 1)
+            self.found.append(self._finding(cause, verified, recording))
+
+    def _late(self) -> bool:
+        return bool(self.options.until) and self.clock.now() >= self.options.until
 
     # Recording
 
@@ -129,7 +153,7 @@ class Exploration:
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):
-            if problem := _spoilt(trial):
+            if problem := spoilt(trial):
                 return problem
         any_order = self.mode.lane.rig.order == ANY_ORDER
         if found := pointing.difference(self._recorded(first), self._recorded(second), any_order=any_order):
@@ -161,7 +185,10 @@ class Exploration:
                 hint=f"the clean run showed these effects; paste what you mean:\n    {paste}",
             )
         if missing := unmatched(self.options.contracts, clean):
-            raise UsageError("; ".join([*missing, *self._unused()]), hint=f"the clean run showed:\n    {paste}")
+            raise UsageError(
+                "; ".join([*missing, *unused(self.mode.lane, self.options.contracts)]),
+                hint=f"the clean run showed:\n    {paste}",
+            )
 
     @property
     def space(self) -> Space:
@@ -251,13 +278,19 @@ class Exploration:
 
     # Findings
 
-    async def _verify(self, cause: Cause) -> dict[str, int]:
-        """Runs the first strike of a cause again: a finding is verified or flaky, and says so."""
-        again, reproduced = cause.outcomes[0], 1
-        for _ in range(self.options.verify - 1):
+    async def _verify(self, cause: Cause, *, least: bool) -> dict[str, int]:
+        """Runs the first strike of a cause again: a finding is verified or flaky, and says so. The budget bounds this
+        too; `least`: it is run again once in any case."""
+        again, ran, reproduced = cause.outcomes[0], 1, 1
+        while ran < self.options.verify and not (self._late() and not (least and ran == 1)):
             outcome = await self._strike(again.strike, "verify")
+            ran += 1
             reproduced += outcome.verdict is again.verdict
-        return {"reproduced": reproduced, "of": self.options.verify}
+        return self._verified(reproduced, ran)
+
+    def _verified(self, reproduced: int, ran: int) -> dict[str, int]:
+        """A finding that was to be run again, and was not, counts as not verified."""
+        return {"reproduced": reproduced, "of": ran} if ran > 1 or self.options.verify == 1 else {}
 
     def _finding(self, cause: Cause, verified: dict[str, int], recording: TrialRecord) -> FindingReport:
         strike = cause.outcomes[0].strike
@@ -320,14 +353,13 @@ class Exploration:
         self, outcomes: Sequence[Outcome], findings: Sequence[FindingReport], problem: str = ""
     ) -> SubjectReport:
         verdict = "unknown" if problem or any(outcome.verdict in NEVER_PASS for outcome in outcomes) else "ok"
-        once = [finding.id for finding in findings if not finding.confirmed]
-        if once:
+        for sentence, ids in unconfirmed(findings):
             verdict = "unknown"
-            problem = problem or f"seen once and not again, so it is not known what it was: {', '.join(once)}"
+            problem = "; ".join(filter(None, (problem, f"{sentence}: {', '.join(ids)}")))
         if any(finding.layer != TRANSPORT and finding.confirmed for finding in findings):
             verdict = "broken"
-        guarantee, notes = self._promises(outcomes)
-        spoilt = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
+        guarantee, notes = promises(self.mode, list(self.trials.values()), outcomes)
+        unsure = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
         every = self.space.planned(self.options.faults)
         capped = f"capped at {len(outcomes)} of {len(every)}" if len(outcomes) < len(every) else ""
         return SubjectReport(
@@ -336,8 +368,8 @@ class Exploration:
             mode=self.mode.name,
             guarantee=guarantee,
             contracts=tuple(contract.text for contract in self.options.contracts),
-            points=tuple(_point(point) for point in self.points),
-            strikes=tuple(_strike(outcome) for outcome in self._in_order(outcomes)),
+            points=tuple(point_report(point) for point in self.points),
+            strikes=tuple(strike_report(outcome) for outcome in self._in_order(outcomes)),
             findings=tuple(findings),
             coverage=Coverage(
                 len(self.points), len(outcomes), sum(outcome.fired for outcome in outcomes), not capped, capped
@@ -346,79 +378,9 @@ class Exploration:
             uncontracted=tuple(uncontracted(self.clean, self.options.contracts)) if self.clean else (),
             notes=tuple(notes),
             verdict=verdict,
-            problem=problem or "; ".join(dict.fromkeys(spoilt)),
+            problem=problem or "; ".join(dict.fromkeys(unsure)),
         )
 
     def _in_order(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
         """In the order of the job, not of the search."""
         return sorted(outcomes, key=lambda outcome: place_of(outcome.strike, self.points))
-
-    def _unused(self) -> list[str]:
-        """A contract's upstream whose tap saw no bytes: the app may have gone around it."""
-        lane = self.mode.lane
-        named = {contract.effect.split(" ", 1)[0] for contract in self.options.contracts}
-        return [
-            f"the tap of {name} saw no bytes: if this job uses it, then by a Unix socket, a pooled address or another "
-            "variable than those in the rig's env"
-            for name in lane.rig.upstreams
-            if name in named
-            and not any(slot.listeners[name].bytes for slot in lane.slots.values() if name in slot.listeners)
-        ]
-
-    def _promises(self, outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
-        notes = list(self.mode.lane.trace.notes)
-        rig = self.mode.lane.rig
-        honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
-        notes += [trouble.sentence for trouble in check_keys(list(self.trials.values()), honours)]
-        if not isinstance(self.mode, QueueMode):
-            return "at-least-once", notes
-        settings = self.mode.settings
-        notes.append(f"Celery {settings.version}: {settings.says}")
-        if outcomes and not any(outcome.redelivered for outcome in outcomes):
-            notes.append(
-                "the job was never run again under these settings, so its handler was not exercised for re-runs; "
-                "--assume at-least-once runs it with safe settings"
-            )
-        if settings.lease:
-            notes.append(
-                f"leases were rewound; the user's own of {settings.lease:g} s was left as it is, "
-                "so its length is not proven"
-            )
-        return settings.guarantee, notes
-
-
-def _spoilt(trial: TrialRecord) -> str:
-    """Why nothing can be learnt from a clean run; empty when it is fine."""
-    if trial.problems:
-        return "; ".join(trial.problems)
-    return "" if trial.settled else f"the clean run did not end: {trial.unsettled}"
-
-
-def _point(point: Point) -> PointReport:
-    return PointReport(
-        point.id,
-        point.upstream,
-        point.shape,
-        point.nth,
-        point.code,
-        point.summary,
-        point.broker,
-        point.side,
-        point.ordered,
-    )
-
-
-def _strike(outcome: Outcome) -> StrikeReport:
-    return StrikeReport(
-        id=outcome.strike.id,
-        point=outcome.strike.point,
-        fault=outcome.strike.fault,
-        when=outcome.strike.when,
-        fired=outcome.fired,
-        verdict=str(outcome.verdict),
-        seconds=outcome.seconds,
-        trial=outcome.trial,
-        effects=tuple(item.phrase for item in outcome.broken),
-        layer=outcome.layer,
-        redelivered=outcome.redelivered,
-    )

@@ -30,7 +30,7 @@ from .handler import HandlerMode
 from .lane import Lane
 from .queue import QueueMode
 from .rig import Rig
-from .stage import Stage
+from .stage import DEADLINE, Stage
 from .trial import Mode
 
 T = TypeVar("T")
@@ -75,6 +75,8 @@ class Request:
     max_points: int = 0
     budget: float = 0.0
     """Seconds after which no further strike is begun; 0: no bound."""
+    deadline: float = DEADLINE
+    """Seconds until a job that has not ended is called hung, and a worker that is not ready is given up."""
     verify: int = VERIFY
     finish: Callable[[Report], Report] = field(default=lambda report: report)
     """Last word on the report before it is stored: the demo compares with what is planted."""
@@ -109,7 +111,7 @@ async def explore(request: Request, bus: Bus) -> Result:
         journal.write("run", command=request.command, seed=request.seed, environment=environment)
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
-        async with Stage(seed=request.seed, bus=bus, logs=logs) as stage:
+        async with Stage(seed=request.seed, bus=bus, logs=logs, deadline=request.deadline) as stage:
             subjects = await _on_lanes(request, stage, bus, journal)
             redacted = stage.redactor.count
         report = Report(
@@ -134,14 +136,15 @@ async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) 
     waiting.reverse()
     done: dict[int, SubjectReport] = {}
 
-    async def work(number: int) -> None:
-        async with Lane(stage, request.rig, number) as lane:
-            while waiting:
-                at, job = waiting.pop()
-                done[at] = await _subject(request, lane, job, bus, journal)
+    async def work() -> None:
+        while waiting:
+            async with Lane(stage, request.rig, next(stage.numbers)) as lane:
+                while waiting and not lane.spoilt:
+                    at, job = waiting.pop()
+                    done[at] = await _subject(request, lane, job, bus, journal)
 
     tasks = Tasks()
-    lanes = [tasks.start(f"lane {number}", work(number)) for number in range(min(request.lanes, len(request.jobs)))]
+    lanes = [tasks.start(f"lane {number}", work()) for number in range(min(request.lanes, len(request.jobs)))]
     try:
         await asyncio.gather(*lanes)
     finally:
@@ -169,7 +172,9 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         lane.check_alive()
         if not exploration.trials:
             raise
-        report = exploration.given_up(str(error))
+        lane.spoilt = True
+        async with Lane(lane.stage, request.rig, next(lane.stage.numbers)) as fresh:
+            report = await exploration.given_up(str(error), _mode(request, fresh, job))
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)

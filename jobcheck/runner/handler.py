@@ -21,7 +21,7 @@ from ..workers import platform
 from . import handler_strikes
 from .agents import Agent, Exit
 from .lane import Case, Lane
-from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
+from .trial import Running, Sampler, divergence, first_of, foreign, record
 
 WORKER = "handler"
 
@@ -84,7 +84,7 @@ class HandlerMode:
             if running.strike is not None and kind_of(running.strike.fault) == DUPLICATE:
                 await handler_strikes.again(self, running)
             return
-        await first_of(gate.fired, fork.ended, seconds=TRIAL_DEADLINE)
+        await first_of(gate.fired, fork.ended, seconds=self.lane.stage.deadline)
         if not gate.fired.is_set():
             await self.finish(running, fork)
             return
@@ -113,10 +113,10 @@ class HandlerMode:
     async def end_of(self, running: Running, fork: Fork) -> Exit | None:
         """How the run ended; None when it did not in time, and was killed."""
         try:
-            exit_ = await asyncio.wait_for(asyncio.shield(fork.ended), TRIAL_DEADLINE)
+            exit_ = await asyncio.wait_for(asyncio.shield(fork.ended), self.lane.stage.deadline)
         except TimeoutError:
             running.settled = False
-            running.unsettled = f"the handler was still running after {TRIAL_DEADLINE:g} s"
+            running.unsettled = f"the handler was still running after {self.lane.stage.deadline:g} s"
             await self.kill(fork)
             await self.slot.cut()
             return None

@@ -74,6 +74,8 @@ class Lane:
         self.cases: list[CaseRecord] = []
         self.kept: dict[str, Any] = {}
         """What a mode leaves running for the next subject of the same lane."""
+        self.spoilt = False
+        """A job was left half done in it: nothing else may run here."""
         self._producer: Producer | None = None
         self._servers: list[Server] = []
         self._snapshots: list[Snapshot] = []

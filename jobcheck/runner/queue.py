@@ -10,6 +10,8 @@ from ..aio import Tasks
 from ..errors import CaseError, WorkerError
 from ..faults.strikes import AFTERWARDS, DUPLICATE
 from ..history.records import Point, Strike, TrialRecord
+from ..services.base import shown
+from ..services.spec import Address
 from ..systems.contract import Settings, System
 from ..tap.gate import Armed
 from ..tap.listener import Slot
@@ -19,7 +21,7 @@ from .lane import Lane, Producer
 from .queue_strikes import Struck
 from .quiet import Quiet
 from .seats import Seat
-from .trial import TRIAL_DEADLINE, Running, Sampler, divergence, first_of, foreign, record
+from .trial import Running, Sampler, divergence, first_of, foreign, record
 
 CANARY = "canary"
 """In place of the enqueue function: the canary is enqueued."""
@@ -71,12 +73,13 @@ class QueueMode:
         crew = self._crew
         try:
             await crew.staffed()
+            if strike is not None and not crew.active.warm:
+                await self._trial("warm-up", None, None)
+            return await self._trial(purpose, strike, point)
         except WorkerError:
-            self.lane.kept.pop(self._crew_key, None)  # the next subject hires anew
+            self.lane.kept.pop(self._crew_key, None)  # the next one hires anew
+            await crew.dismiss()
             raise
-        if strike is not None and not crew.active.warm:
-            await self._trial("warm-up", None, None)
-        return await self._trial(purpose, strike, point)
 
     async def _trial(self, purpose: str, strike: Strike | None, point: Point | None) -> TrialRecord:
         lane, crew = self.lane, self._crew
@@ -95,12 +98,12 @@ class QueueMode:
         case.record = replace(case.record, jobs=tuple(jobs))
         await self._ask_for_settings()
         running = Running(purpose, strike, case, since, started)
-        quiet = Quiet(lane, self.settings, jobs, TRIAL_DEADLINE)
+        quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline)
         struck: Struck | None = None
         watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
         try:
             if gate is not None:
-                await first_of(gate.fired, watch, seconds=TRIAL_DEADLINE)
+                await first_of(gate.fired, watch, seconds=lane.stage.deadline)
             if gate is not None and gate.fired.is_set():
                 watch.cancel()
                 running.fired = True
@@ -155,16 +158,25 @@ def _why_nothing_came(function: str, settings: Settings, slot: Slot, broker: str
     what = f"{function} ran, and no job arrived on the broker"
     if settings.eager:
         return (f"{what}: the app runs jobs eagerly (task_always_eager), so nothing is ever enqueued; set it to False",)
-    if not slot.listeners[broker].bytes:
-        url = settings.values.get("broker_url", "")
+    listener = slot.listeners[broker]
+    url = str(settings.values.get("broker_url", ""))
+    if not listener.bytes and f"{slot.host}:{listener.port}" not in url:
         return (
-            f"{what}: the producer never used the tap of {broker!r}, the app's broker is {url or 'not set'}; "
+            f"{what}: the producer never used the tap of {broker!r}, the app's broker is {_masked(url) or 'not set'}; "
             "name the variable that the app reads in the rig's env",
         )
     return (
-        f"{what}: it talked to the broker but enqueued nothing; was the call inside a transaction whose on_commit "
-        "never fired, or behind a condition?",
+        f"{what}: {'it talked to the broker but' if listener.bytes else 'it'} enqueued nothing; was the call inside a "
+        "transaction whose on_commit never fired, or behind a condition?",
     )
+
+
+def _masked(url: str) -> str:
+    """The URL for people: without the password."""
+    try:
+        return shown(Address.parse(url)) if url else ""
+    except ValueError:
+        return "no URL"
 
 
 class Crew:
@@ -227,6 +239,13 @@ class Crew:
         """Ends a worker that was struck and lives; the other one is the next trial's."""
         await seat.kill()
         (await self.replace(seat)).slot.release()
+
+    async def dismiss(self) -> None:
+        """Ends the workers, so that none takes a job that is another crew's."""
+        await self.close()
+        for seat in self.seats:
+            await seat.kill()
+            await seat.slot.close()
 
     async def close(self) -> None:
         await self._tasks.close()

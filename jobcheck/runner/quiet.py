@@ -67,11 +67,20 @@ class Quiet:
         if not taken:
             return "" if silence >= GRACE else "no delivery yet"
         running = [job for job in taken if job not in seat.ends]
-        if running and (seat.tells or silence < SILENCE) and not self._acknowledged(seat):
-            return f"job {running[0]} runs"
+        busy = running[0] if running and not self._acknowledged(seat) else ""
+        if busy and (seat.tells or silence < SILENCE):
+            return self._runs(seat, busy)
         if seat.slot.polls and not seat.slot.asks:
-            return "the worker has not asked for the next job yet"  # it may have more to do behind the ack
+            # It may have more to do behind the ack.
+            return self._runs(seat, busy) if busy else "the worker has not asked for the next job yet"
         return "" if silence >= GRACE / 5 else "messages of a moment ago"
+
+    def _runs(self, seat: Seat, job: str) -> str:
+        """`shop.charge has been running for 30 s`: which task of the app hangs is what its owner looks for."""
+        trace = self._lane.trace
+        task = getattr(seat.dialect, "tasks", {}).get(job, "")
+        seconds = self._lane.stage.clock.now() - trace.started - seat.slot.taken[job]
+        return f"{task or f'job {job}'} has been running for {seconds:.0f} s"
 
     def _acknowledged(self, seat: Seat) -> bool:
         """With late acks, a worker that acknowledged all it was given has ended it.

@@ -13,6 +13,7 @@ from ..store.failures import Failure, Failures
 from .expectations import read_contract
 from .facade import Job, Request, Result
 from .rig import load_rig
+from .stage import DEADLINE
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
 _UNSURE = frozenset(map(str, NEVER_PASS))
@@ -36,7 +37,9 @@ class Replay:
     finding: FindingReport | None = None
 
 
-def replay(project: Path, failure_id: str, carry_out: CarryOut, *, times: int, reports: Path) -> Replay:
+def replay(
+    project: Path, failure_id: str, carry_out: CarryOut, *, times: int, reports: Path, deadline: float = DEADLINE
+) -> Replay:
     """Runs the finding's first strike again, `times` times; when none fails, its other strikes once each.
 
     A fixed finding is forgotten. Raises UsageError for an id that is not remembered, naming the closest; what goes
@@ -47,19 +50,22 @@ def replay(project: Path, failure_id: str, carry_out: CarryOut, *, times: int, r
     results: list[Result] = []
     try:
         first = _request(project, failure, failure.strikes[:1], verify=times, reports=reports)
+        first.deadline = deadline
         results.append(carry_out(first))
         if (ended := _ended(failure, results, times)) is not None:
             return ended
         rest = [failure.strikes[0]] * (times - 1) + list(failure.strikes[1:])
         if rest:
-            results.append(carry_out(_request(project, failure, rest, verify=1, reports=reports)))
+            others = _request(project, failure, rest, verify=1, reports=reports)
+            others.deadline = deadline
+            results.append(carry_out(others))
             if (ended := _ended(failure, results, len(rest))) is not None:
                 return ended
     except JobcheckError as error:
         return Replay(failure, ERROR, str(error), tuple(results))
     failures.forget(failure.id)
-    others = len(failure.strikes) - 1
-    said = f"{_runs(times)} of its strike" + (f" and one of each of the {others} others" if others else "")
+    more = len(failure.strikes) - 1
+    said = f"{_runs(times)} of its strike" + (f" and one of each of the {more} others" if more else "")
     return Replay(failure, FIXED, f"{said} held every contract; it is forgotten", tuple(results))
 
 

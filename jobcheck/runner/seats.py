@@ -15,7 +15,6 @@ from ..workers.supervisor import Worker
 from .boots import Boot, boot_for
 from .lane import Lane
 
-READY_WITHIN = 30.0
 TELLS = "its workers tell"
 
 
@@ -82,7 +81,7 @@ class Seat:
             env={**lane.environment(self.slot), **launch.env},
             cwd=lane.rig.folder,
             ready=ReadyLine(launch.ready),
-            ready_within=READY_WITHIN,
+            ready_within=lane.stage.deadline,
         )
         if self._boot is None:
             self._boot = await boot_for(lane, self.slot, launch, self.wanted)
@@ -96,7 +95,7 @@ class Seat:
             await wait_for(
                 lambda: hold.reached.is_set() or not worker.alive or not lane.alive,
                 f"{name} to fetch",
-                deadline=READY_WITHIN,
+                deadline=lane.stage.deadline,
             )
         except WaitTimeout:
             raise WorkerError(self._silent(name), hint=f"its output is in {worker.name}.log of the run") from None
@@ -108,12 +107,13 @@ class Seat:
         """What a worker that lives and fetches nothing most likely lacks."""
         tail = "".join(f"\n    {line}" for line in self.tail()) or " none"
         broker = self.lane.rig.system.broker
+        said = f"{name} was not ready within {self.lane.stage.deadline:g} s"
         if not self.slot.listeners[broker].bytes:
             return (
-                f"{name} was not ready within {READY_WITHIN:g} s: it never used the tap of {broker!r}, so it has "
-                f"another broker address; name the variable that it reads in the rig's env; its last lines:{tail}"
+                f"{said}: it never used the tap of {broker!r}, so it has another broker address; "
+                f"name the variable that it reads in the rig's env; its last lines:{tail}"
             )
-        return f"{name} was not ready within {READY_WITHIN:g} s: it fetched no job; its last lines:{tail}"
+        return f"{said}: it fetched no job; its last lines:{tail}"
 
     def _line(self, line: Line) -> None:
         ended = self.lane.rig.system.ended(line.text)

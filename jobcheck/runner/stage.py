@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 import tempfile
@@ -31,6 +32,8 @@ from .surroundings import surroundings
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
 LONGEST_TEMPORARY = 70
 """Bytes: a Unix socket's path has at most 104, and ours add up to 30."""
+DEADLINE = 30.0
+"""Seconds until a job that has not ended is called hung, and a worker that is not ready is given up."""
 DISCARD_PORT = 9
 """Where nobody listens: the address of an upstream that is not there yet."""
 
@@ -38,12 +41,15 @@ DISCARD_PORT = 9
 class Stage:
     """Everything of a run that must not outlive it. Use as an async context manager."""
 
-    def __init__(self, *, seed: int, bus: Bus, logs: Path, clock: Clock = REAL) -> None:
+    def __init__(self, *, seed: int, bus: Bus, logs: Path, clock: Clock = REAL, deadline: float = DEADLINE) -> None:
         self.run_id = seeds.token(12)
         self.seeds = seeds.Seeds(seed)
         self.bus = bus
         self.clock = clock
+        self.deadline = deadline
         self.began = clock.now()
+        self.numbers = itertools.count()
+        """Of the lanes."""
         self.logs = logs
         self.host = platform.loopback(int(self.run_id, 16))
         """Where the taps of this run listen."""

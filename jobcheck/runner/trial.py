@@ -18,8 +18,6 @@ from ..workers.sockets import peers
 from ..workers.stacks import user_frame
 from .lane import Case, Lane
 
-TRIAL_DEADLINE = 30.0
-"""Seconds until a trial that is not quiet is called hung."""
 NOT_KEPT = ("noise", "poll")
 
 

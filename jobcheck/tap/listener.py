@@ -167,7 +167,7 @@ class Listener:
         elif sight.role == "delivery":
             self.slot.job = sight.job
             self.slot.deliveries += 1
-            self.slot.taken[sight.job] = None
+            self.slot.taken[sight.job] = sight.at
             self.slot.polls = self.slot.polls or sight.request is not None
         return sight
 
@@ -200,8 +200,8 @@ class Slot:
         """Acknowledgements that reached the broker since the trial began."""
         self.polls = False
         """Deliveries answer requests for them; a broker that pushes is not asked."""
-        self.taken: dict[str, None] = {}
-        """Jobs that were delivered since the trial began."""
+        self.taken: dict[str, float] = {}
+        """Jobs that were delivered since the trial began, and when, in seconds of the trace."""
 
     async def tap(
         self,

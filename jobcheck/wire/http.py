@@ -194,8 +194,8 @@ class HttpDecoder(StreamDecoder):
         if self._pending:
             self._pending.popleft()
         self._answered = asked
-        self._reply = head
         self._reply_body = reply_body(head.headers, asked.method, head.status)
+        self._reply = head
         if head.status == 101 or (asked.method == "CONNECT" and head.status < 300):
             self._finish(side, buf, pos, self._reply_unit(head))
             what = head.headers.get("upgrade", "another protocol") if head.status == 101 else "a tunnel"
@@ -247,7 +247,7 @@ class HttpDecoder(StreamDecoder):
 
 
 def _may_begin_reply(start: bytes) -> bool:
-    return b"HTTP/1.".startswith(start[:7]) or start == b"\r"
+    return b"HTTP/1.".startswith(start[:7]) or not start.strip(b"\r")
 
 
 def _truth(asked: _Pending, status: int) -> Change:

@@ -190,7 +190,7 @@ class PostgresDecoder(StreamDecoder):
                 return pos
             length = _HEADER.unpack_from(buf, pos)[1]
             if not 4 <= length <= MAX_LENGTH:
-                raise WireError(f"expected data of a COPY, got {buf[pos : pos + 5]!r}")
+                return pos  # the next step says what is wrong
             end = pos + 1 + length
         if end - pos > SKIP_FROM:
             return side.pass_over(buf, end - size)
@@ -258,8 +258,8 @@ class PostgresDecoder(StreamDecoder):
             found, length = unpack(buf, pos)
             if found != kind:
                 return pos
-            if length < 4:
-                raise WireError(f"expected a row, got {buf[pos : pos + 5]!r}")
+            if not 4 <= length <= MAX_LENGTH:
+                return pos  # the next step says what is wrong
             end = pos + 1 + length
         if end - pos > SKIP_FROM:
             return side.pass_over(buf, end - size)

@@ -23,8 +23,8 @@ MAX_SUBJECT_AT = 64 * 1024
 """Bytes of a mail in which its subject is looked for."""
 
 _VERB = re.compile(rb"[A-Za-z]{1,16}")
-_VERB_START = re.compile(rb"[A-Za-z]{1,16}\r?(?: .*)?", re.S)
-_REPLY_START = re.compile(rb"[2-5](?:[0-9](?:[0-9](?:\r|[ -].*)?)?)?", re.S)
+_VERB_START = re.compile(rb"[A-Za-z]{1,16}(?:\r*| .*)", re.S)
+_REPLY_START = re.compile(rb"[2-5](?:[0-9](?:[0-9](?:\r+|[ -].*)?)?)?", re.S)
 _REPLY = re.compile(rb"([2-5][0-9][0-9])([ -]|$)(.*)", re.S)
 _PATH = re.compile(r"\s*(?:FROM|TO)\s*:\s*(?:<([^>]*)>|(\S+))", re.I)
 _SUBJECT = re.compile(rb"(?:\A|\n)subject:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)", re.I)

@@ -30,7 +30,19 @@ Step = Callable[[bytes, int], int]
 class Side:
     """The bytes of one direction: what is parsed but not given out yet, and what is not parsed yet."""
 
-    __slots__ = ("capture", "capture_max", "needed", "parts", "scanned", "size", "skip", "spilled", "start", "tail")
+    __slots__ = (
+        "capture",
+        "capture_max",
+        "longest",
+        "needed",
+        "parts",
+        "scanned",
+        "size",
+        "skip",
+        "spilled",
+        "start",
+        "tail",
+    )
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -41,6 +53,8 @@ class Side:
         """Bytes that no step has accepted."""
         self.needed = 0
         """Bytes that `tail` must have before a step is worth it; 0: it must have a further line end."""
+        self.longest = MAX_LINE
+        """Bytes that `tail` may have without a line end."""
         self.scanned = 0
         self.start = 0
         """Where, in the buffer of this call, the unit under construction begins."""
@@ -61,6 +75,7 @@ class Side:
         if len(buf) - pos > limit:
             raise WireError(f"a line is longer than {limit} bytes")
         self.needed = 0
+        self.longest = limit
 
     def want_start(self, buf: bytes, pos: int) -> bytes:
         """Asks for the rest of a line, and answers with its first bytes, by which another protocol shows at once.
@@ -93,7 +108,7 @@ class Side:
                 return None
         elif tail.find(b"\n", self.scanned) < 0:
             self.scanned = len(tail)
-            if len(tail) <= MAX_LINE:
+            if len(tail) <= self.longest:
                 return None
         buf = bytes(tail)
         tail.clear()
@@ -250,6 +265,7 @@ class StreamDecoder:
                 pos = new
             pause(buf, pos)
         except WireError as error:
+            self._give_open(side, buf, pos, pause)
             self.turn_opaque(f"not {self.protocol} as expected, from here on the bytes pass undecoded: {error}")
         except Exception as error:  # the promise never to raise outranks the wish to see the bug here
             self.turn_opaque(f"the {self.protocol} decoder failed, from here on the bytes pass undecoded: {error!r}")
@@ -258,6 +274,12 @@ class StreamDecoder:
             return
         side.keep(buf, pos)
         self._spill(side, head)
+
+    def _give_open(self, side: Side, buf: bytes, pos: int, pause: Callable[[bytes, int], None]) -> None:
+        """Before the error at `pos`: what would be given out by now, had the bytes up to there come alone."""
+        pause(buf, pos)
+        if side.spilled and (side.parts or pos > side.start):
+            self._units.append(Unit(side.take(buf, pos), Kind.PART, last=False))
 
     def _skip(self, side: Side, data: bytes) -> bytes:
         """Passes bytes over; answers with those that are left for steps."""

@@ -155,12 +155,40 @@ def test_a_handler_that_fails_says_how_on_lines_of_its_own(tmp_path: Path, here:
 
 
 @pytest.mark.parametrize("mode", ["queue", "handler"])
-def test_a_job_that_never_ends_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    monkeypatch.setattr(f"jobcheck.runner.{mode}.TRIAL_DEADLINE", 1.0)
-    subject = tiny.only(tiny.explore(tiny.write(tmp_path, "    import time\n    time.sleep(600)\n"), mode=mode))
-    assert (subject.verdict, subject.strikes) == ("unknown", ())
-    assert "the clean run did not end: " in subject.problem
-    assert "after 1 s" in subject.problem
+def test_a_job_that_never_ends_is_unknown_and_named(tmp_path: Path, here: Here, mode: str) -> None:
+    folder = project(tmp_path / "project", "    import time\n    time.sleep(600)\n")
+    words = HANDLER if mode == "handler" else QUEUE
+    ended = here(folder, "explore", *words, "--deadline", "6s", "--boot", "zygote")
+    named = "tiny.work has been running for" if mode == "queue" else "the handler was still running after 6 s"
+    ended.says(2, "the clean run did not end: ", "after 6 s", named)
+
+
+BOOTS = """
+import sys
+from pathlib import Path
+if 'worker' in sys.argv:
+    boots = Path(__file__).with_name("boots")
+    boots.write_text(boots.read_text() + "x" if boots.exists() else "x")
+    if len(boots.read_text()) {when}:
+        sys.exit("the licence server is away")
+"""
+
+
+@pytest.mark.parametrize(
+    ("when", "code", "texts"),
+    [
+        ("== 7", 1, ("verified 3/3", "1 duplicated")),
+        (">= 7", 2, ("seen, and not run again because the run was at its end: ", "not verified")),
+    ],
+)
+def test_what_was_found_before_a_worker_died_is_kept(
+    tmp_path: Path, here: Here, when: str, code: int, texts: tuple[str, ...]
+) -> None:
+    """It is run again by fresh workers; where none boots any more, it is no verdict and yet shown."""
+    folder = project(tmp_path / "project", tiny.TWICE, settings=BOOTS.format(when=when))
+    ended = here(folder, "explore", "enqueue", *ONLY_ONCE, "--lanes", "1", "--boot", "cold")
+    ended.says(code, "ended by itself with exit code 1 before it was ready", "the licence server is away", *texts)
+    ended.says(code, "capped at 5 of 6", "mark done happens again")
 
 
 def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(

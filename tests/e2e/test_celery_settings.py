@@ -77,17 +77,29 @@ def test_an_eager_app_is_named_when_no_job_arrives(tmp_path: Path) -> None:
         tiny.explore(reference)
 
 
-def test_a_broker_variable_that_the_app_does_not_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jobcheck.runner.seats.READY_WITHIN", 3.0)
-    with pytest.raises(WorkerError, match=r"it never used the tap of 'broker'.*its last lines:"):
-        tiny.explore(tiny.write(tmp_path, variable="BROKER_ADDRESS"))
+def test_a_broker_variable_that_the_app_does_not_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(WorkerError, match=r"within 3 s: it never used the tap of 'broker'.*its last lines:"):
+        tiny.explore(tiny.write(tmp_path, variable="BROKER_ADDRESS"), deadline=3.0)
 
 
-def test_a_condition_that_enqueues_nothing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        CaseError, match=r"no job arrived on the broker: the producer never used the tap|enqueued nothing"
-    ):
-        tiny.explore(tiny.write(tmp_path, call="pass"))
+TALKS = "tiny.app.connection_for_write().ensure_connection(max_retries=1)"
+
+
+@pytest.mark.parametrize(("call", "said"), [("pass", "it enqueued"), (TALKS, "it talked to the broker but enqueued")])
+def test_a_condition_that_enqueues_nothing_is_named(tmp_path: Path, call: str, said: str) -> None:
+    with pytest.raises(CaseError) as told:
+        tiny.explore(tiny.write(tmp_path, call=call))
+    assert told.value.message.startswith(f"{tmp_path / 'rig.py'}:enqueue ran, and no job arrived on the broker: {said}")
+    assert "behind a condition?" in told.value.message
+    assert "127." not in told.value.message, "the tap's own address says nothing to anybody"
+
+
+def test_an_enqueue_function_that_goes_to_another_broker_is_told_which_one(tmp_path: Path) -> None:
+    """The worker's address is the tap's, the producer's is not; its password is nobody's business."""
+    other = "import sys\nif 'worker' not in sys.argv: app.conf.broker_url = 'redis://:s3cret@127.0.0.1:1/7'"
+    with pytest.raises(CaseError) as told:
+        tiny.explore(tiny.write(tmp_path, settings=other, call="pass"), boot="cold")
+    assert "never used the tap of 'broker', the app's broker is redis://:***@127.0.0.1:1/7;" in told.value.message
 
 
 def test_an_app_that_cannot_be_imported_shows_its_own_error(tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_a_budget_caps_the_space_and_says_so(tmp_path: Path) -> None:
     assert (coverage.strikes, coverage.exhausted, coverage.capped) == (1, False, "capped at 1 of 3")
 
 
+def test_a_budget_bounds_the_runs_that_verify_too(tmp_path: Path) -> None:
+    """The first cause is run again once in any case: what is red was seen twice."""
+    body = "    for kind in ('done', 'paid', 'after'):\n        jobcheck.mark(kind, key)\n"
+    first = explored(tmp_path, body).subjects[0]
+    assert [finding.verified for finding in first.findings] == [{"reproduced": 3, "of": 3}]
+    again = explored(tmp_path, body, budget=0.001).subjects[0]
+    assert [finding.verified for finding in again.findings] == [{"reproduced": 2, "of": 2}]
+    assert again.verdict == "broken"
+
+
 def test_an_ignored_shape_is_no_point(tmp_path: Path) -> None:
     subject = explored(tmp_path, ignore=("mark after",)).subjects[0]
     assert [point.shape for point in subject.points] == ["mark done"]

@@ -80,6 +80,7 @@ def explore(
     assume: str = "",
     boot: str = "zygote",
     faults: tuple[str, ...] = ("kill",),
+    deadline: float = 30.0,
     bus: Bus | None = None,
 ) -> Report:
     """Explores the tiny job; reports go beside it."""
@@ -95,6 +96,7 @@ def explore(
         lanes=1,
         boot=boot,
         faults=faults,
+        deadline=deadline,
         seed=3,
     )
     return facade.run(lambda: facade.explore(request, bus or Bus())).report

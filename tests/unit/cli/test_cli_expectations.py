@@ -55,7 +55,8 @@ def test_what_is_no_contract_is_a_usage_error(text, said):
 
 
 def subject(*layers: str, verdicts: tuple[str, ...] = ("ok",), problem: str = "", accepted: str = "") -> SubjectReport:
-    findings = tuple(FindingReport(layer, layer, "mail", "lost", (), accepted=accepted) for layer in layers)
+    shared = {"verified": {"reproduced": 3, "of": 3}, "accepted": accepted}
+    findings = tuple(FindingReport(layer, layer, "mail", "lost", (), **shared) for layer in layers)
     strikes = tuple(StrikeReport(str(at), "p", "kill", "before", True, verdict) for at, verdict in enumerate(verdicts))
     return SubjectReport("a", "handler", "handler", findings=findings, strikes=strikes, problem=problem)
 
@@ -125,6 +126,8 @@ def test_what_was_seen_once_and_not_again_is_unknown_and_fails_nothing():
     subject = SubjectReport("job", "handler", "handler", findings=(finding,))
     assert not fails(finding, "all")
     assert exit_code([subject], "settings") == 2
+    left = replace(subject, findings=(replace(finding, verified={}),))
+    assert exit_code([left], "settings") == 2, "it could not be run again"
 
 
 def test_two_of_three_are_enough():

@@ -28,7 +28,7 @@ def seat(**values: Any) -> Any:
         alive=True,
         ends=values.get("ends", {}),
         tells=values.get("tells", True),
-        dialect=SimpleNamespace(held=lambda: values.get("held", [])),
+        dialect=SimpleNamespace(held=lambda: values.get("held", []), tasks=values.get("tasks", {})),
         tail=list,
     )
 
@@ -39,13 +39,13 @@ def quiet(settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds:
     async def tell(*_: object) -> int:
         return depth
 
-    now = iter(range(1000))
+    now = iter(range(2000))
     lane = SimpleNamespace(
         rig=SimpleNamespace(system=SimpleNamespace(broker="broker", depth=tell)),
         addresses={"broker": None},
         services={"broker": None},
         stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100)),
-        trace=SimpleNamespace(quiet_for=lambda: silence),
+        trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0),
     )
     return Quiet(cast(Any, lane), settings, ["j"], seconds)
 
@@ -59,23 +59,23 @@ def test_an_empty_broker_is_quiet() -> None:
 
 
 def test_a_job_in_the_gap_before_its_reservation_is_not_quiet_though_nobody_holds_it() -> None:
-    place = seat(taken={"j": None}, held=[])
-    assert "job j runs" in reached(quiet(LATE), place)
+    place = seat(taken={"j": 0.0}, held=[])
+    assert "job j has been running" in reached(quiet(LATE), place)
 
 
 def test_a_late_job_has_ended_with_its_ack_even_when_the_worker_tells_nothing() -> None:
-    assert reached(quiet(LATE), seat(taken={"j": None}, settled=1, tells=False)) == ""
+    assert reached(quiet(LATE), seat(taken={"j": 0.0}, settled=1, tells=False)) == ""
 
 
 def test_an_early_job_is_not_over_with_its_ack() -> None:
-    assert "job j runs" in reached(quiet(EARLY), seat(taken={"j": None}, settled=1))
-    assert reached(quiet(EARLY), seat(taken={"j": None}, settled=1, ends={"j": "succeeded"})) == ""
+    assert "job j has been running" in reached(quiet(EARLY), seat(taken={"j": 0.0}, settled=1))
+    assert reached(quiet(EARLY), seat(taken={"j": 0.0}, settled=1, ends={"j": "succeeded"})) == ""
 
 
 def test_an_early_job_of_a_worker_that_never_tells_is_over_after_a_silence() -> None:
-    place = seat(taken={"j": None}, settled=1, tells=False)
+    place = seat(taken={"j": 0.0}, settled=1, tells=False)
     assert reached(quiet(EARLY, silence=2.0), place) == ""
-    assert "job j runs" in reached(quiet(EARLY, silence=0.5), place)
+    assert "job j has been running" in reached(quiet(EARLY, silence=0.5), place)
 
 
 def test_jobs_on_the_broker_are_waited_for() -> None:
@@ -83,12 +83,18 @@ def test_jobs_on_the_broker_are_waited_for() -> None:
 
 
 def test_a_worker_that_ended_by_itself_is_told() -> None:
-    place = seat(taken={"j": None})
+    place = seat(taken={"j": 0.0})
     place.alive = False
     assert "the worker ended by itself" in reached(quiet(LATE), place)
 
 
 def test_a_worker_that_polls_is_not_done_before_it_asks_for_the_next_job() -> None:
-    done = {"taken": {"j": None}, "settled": 1, "polls": True}
+    done = {"taken": {"j": 0.0}, "settled": 1, "polls": True}
     assert "has not asked for the next job yet" in reached(quiet(LATE), seat(**done))
     assert reached(quiet(LATE), seat(**done, asks=True)) == ""
+
+
+def test_what_hangs_is_named_by_its_task_and_for_how_long() -> None:
+    for tells in (True, False):
+        place = seat(taken={"j": 0.01}, tasks={"j": "shop.charge"}, tells=tells, polls=True)
+        assert reached(quiet(LATE, seconds=2.0), place) == "not quiet after 2 s: shop.charge has been running for 2 s"

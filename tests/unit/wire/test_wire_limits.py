@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from unittest import mock
-
 import pytest
 import test_wire_amqp
 import test_wire_http
@@ -13,7 +10,7 @@ import test_wire_resp
 import test_wire_smtp
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_feeding import FUZZ, cut_at, feed, single, whole
+from wire_feeding import FUZZ, cut_at, feed, single, tiny, whole
 
 from jobcheck.wire.unit import Kind
 
@@ -24,19 +21,6 @@ DECODERS = {
     "smtp": (test_wire_smtp.SmtpDecoder, test_wire_smtp.TURNS),
     "amqp": (test_wire_amqp.connected, test_wire_amqp.TURNS),
 }
-TINY = {"MAX_HELD": 40, "SKIP_FROM": 16, "VALUE_CAP": 20, "BODY_CAP": 30, "MAX_DECODED": 16}
-MODULES = ["stream", "resp", "resp_talk", "resp_values", "postgres", "http_body", "amqp", "amqp_frames"]
-
-
-def tiny() -> ExitStack:
-    """All limits of all decoders so small that everything is too big."""
-    stack = ExitStack()
-    for module in MODULES:
-        for name, value in TINY.items():
-            target = f"jobcheck.wire.{module}"
-            if hasattr(__import__(target, fromlist=["x"]), name):
-                stack.enter_context(mock.patch(f"{target}.{name}", value))
-    return stack
 
 
 @pytest.mark.parametrize("protocol", DECODERS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
+from unittest import mock
 
 from hypothesis import HealthCheck, settings
 
@@ -94,3 +97,17 @@ def requests(units: dict[str, list[Unit]]) -> list[Unit]:
 
 def replies(units: dict[str, list[Unit]]) -> list[Unit]:
     return [unit for unit in units["server"] if unit.kind is Kind.REPLY]
+
+
+_TINY = {"MAX_HELD": 40, "SKIP_FROM": 16, "VALUE_CAP": 20, "BODY_CAP": 30, "MAX_DECODED": 16}
+_LIMITED = ("stream", "resp", "resp_talk", "resp_values", "postgres", "http_body", "amqp", "amqp_frames")
+
+
+def tiny() -> ExitStack:
+    """All limits of all decoders so small that everything is too big."""
+    stack = ExitStack()
+    for module in map(import_module, (f"jobcheck.wire.{name}" for name in _LIMITED)):
+        for name, value in _TINY.items():
+            if hasattr(module, name):
+                stack.enter_context(mock.patch.object(module, name, value))
+    return stack

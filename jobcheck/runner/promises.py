@@ -1,0 +1,67 @@
+"""What a report says beside its verdicts: what the job system promises, what was rewound, which taps saw nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..checks.contracts import Contract
+from ..checks.keys import check_keys
+from ..explore.causes import Outcome
+from ..faults.strikes import kind_of
+from ..history.records import TrialRecord
+from ..services.spec import Provider
+from .lane import Lane
+from .queue import QueueMode
+from .trial import Mode
+
+VISIBLE = ("failed visibly: ", "misfiled: ")
+"""How the judge begins what it says of a job that is filed as failed after a fault that it may fail by."""
+
+
+def unused(lane: Lane, contracts: Sequence[Contract]) -> list[str]:
+    """A contract's upstream whose tap saw no bytes: the app may have gone around it."""
+    named = {contract.effect.split(" ", 1)[0] for contract in contracts}
+    return [
+        f"the tap of {name} saw no bytes: if this job uses it, then by a Unix socket, a pooled address or another "
+        "variable than those in the rig's env"
+        for name in lane.rig.upstreams
+        if name in named
+        and not any(slot.listeners[name].bytes for slot in lane.slots.values() if name in slot.listeners)
+    ]
+
+
+def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outcome]) -> tuple[str, list[str]]:
+    """The guarantee under the user's settings, and the notes of a report."""
+    notes = list(mode.lane.trace.notes)
+    rig = mode.lane.rig
+    honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
+    notes += [trouble.sentence for trouble in check_keys(list(trials), honours)]
+    notes += _filed_as_failed(outcomes)
+    if not isinstance(mode, QueueMode):
+        return "at-least-once", notes
+    settings = mode.settings
+    notes.append(f"Celery {settings.version}: {settings.says}")
+    if outcomes and not any(outcome.redelivered for outcome in outcomes):
+        notes.append(
+            "the job was never run again under these settings, so its handler was not exercised for re-runs; "
+            "--assume at-least-once runs it with safe settings"
+        )
+    if settings.lease:
+        notes.append(
+            f"leases were rewound; the user's own of {settings.lease:g} s was left as it is, "
+            "so its length is not proven"
+        )
+    return settings.guarantee, notes
+
+
+def _filed_as_failed(outcomes: Sequence[Outcome]) -> list[str]:
+    """Jobs that failed where a person can see it pass after a network error; how many did is told."""
+    found = [(outcome, note) for outcome in outcomes for note in outcome.notes if note.startswith(VISIBLE)]
+    if not found:
+        return []
+    kinds = ", ".join(dict.fromkeys(kind_of(outcome.strike.fault) for outcome, _ in found))
+    example = found[0][1].partition(": ")[2]
+    return [
+        f"after {len(found)} strike{'s' if len(found) > 1 else ''} ({kinds}) the job was left failed, where a person "
+        f"can see it and run it again; retries would do that by themselves. The first: {example}"
+    ]

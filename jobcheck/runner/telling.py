@@ -1,0 +1,59 @@
+"""What an exploration has seen, as its report tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..explore.causes import Outcome
+from ..history.records import Point, TrialRecord
+from ..history.report import FindingReport, PointReport, StrikeReport
+
+
+def unconfirmed(findings: Sequence[FindingReport]) -> list[tuple[str, list[str]]]:
+    """Findings that are no verdict yet: why not, and their ids."""
+    flaky = [item.id for item in findings if item.verified and not item.confirmed]
+    left = [item.id for item in findings if not item.verified]
+    sentences = (
+        ("seen once and not again, so it is not known what it was", flaky),
+        ("seen, and not run again because the run was at its end", left),
+    )
+    return [(sentence, ids) for sentence, ids in sentences if ids]
+
+
+def spoilt(trial: TrialRecord) -> str:
+    """Why nothing can be learnt from a clean run; empty when it is fine."""
+    if trial.problems:
+        return "; ".join(trial.problems)
+    return "" if trial.settled else f"the clean run did not end: {trial.unsettled}"
+
+
+def point_report(point: Point) -> PointReport:
+    """A point without what only the search needs."""
+    return PointReport(
+        point.id,
+        point.upstream,
+        point.shape,
+        point.nth,
+        point.code,
+        point.summary,
+        point.broker,
+        point.side,
+        point.ordered,
+    )
+
+
+def strike_report(outcome: Outcome) -> StrikeReport:
+    """A strike with its judgement."""
+    return StrikeReport(
+        id=outcome.strike.id,
+        point=outcome.strike.point,
+        fault=outcome.strike.fault,
+        when=outcome.strike.when,
+        fired=outcome.fired,
+        verdict=str(outcome.verdict),
+        seconds=outcome.seconds,
+        trial=outcome.trial,
+        effects=tuple(item.phrase for item in outcome.broken),
+        layer=outcome.layer,
+        redelivered=outcome.redelivered,
+    )
