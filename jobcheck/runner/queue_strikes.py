@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 BLOCKED = 0.3
 """Seconds without an answer until the second worker is taken to wait for a lock of the first (tap-notes 4)."""
-STUCK = 3.0
+STUCK = 2.0
 """Seconds of silence after which a worker that lives and leaves its job is given up, and another one takes over."""
 GRACE = 10.0
 """Seconds from SIGTERM until SIGKILL, as Docker gives them."""

@@ -50,10 +50,17 @@ class Quiet:
                 if depth == 0 and not self._moving(seat):
                     return ""
                 going = f"{depth} job(s) on the broker"
-            if stuck and lane.trace.quiet_for() >= stuck and not seat.slot.in_flight() and not self._retries(seat):
+            if stuck and self._is_stuck(seat, stuck):
                 return going
             await asyncio.sleep(0.003)
         return f"not quiet after {self._deadline:g} s: {going}"
+
+    def _is_stuck(self, seat: Seat, seconds: float) -> bool:
+        """Nothing moves, and nothing will. A worker that has not said that its job ended gets twice the time."""
+        if seat.slot.in_flight() or self._retries(seat):
+            return False
+        works = any(job not in seat.ends for job in seat.slot.taken)
+        return self._lane.trace.quiet_for() >= seconds * (2 if works else 1)
 
     def _retries(self, seat: Seat) -> bool:
         return any(how == "retrying" for how in seat.ends.values())
