@@ -89,3 +89,15 @@ def new_invoice_locked(case: jobcheck.Case) -> None:
     from shop.variants import charge_and_mail_locked
 
     charge_and_mail_locked.delay(invoice_row(case))
+
+
+def new_invoice_check_then_act(case: jobcheck.Case) -> None:
+    from shop.at_once import charge_and_mail_check_then_act
+
+    charge_and_mail_check_then_act.delay(invoice_row(case))
+
+
+def new_invoice_drawn_once(case: jobcheck.Case) -> None:
+    from shop.at_once import charge_and_mail_drawn_once
+
+    charge_and_mail_drawn_once.delay(invoice_row(case))
