@@ -23,7 +23,7 @@ from .locks import Locks
 from .queue import QueueMode
 from .quiet import SILENCE, Quiet
 from .seats import Seat
-from .trial import TRIAL_DEADLINE, Mode, Running, record
+from .trial import Mode, Running, record
 
 SECOND = "handler2"
 """The slot of the second delivery in handler mode."""
@@ -142,7 +142,7 @@ class HandlerArena(_Arena):
                 Side(who, slot, gate, end.done)
                 for who, (slot, _), gate, end in zip((A, B), pairs, gates, ends, strict=True)
             ]
-            self.settle(contest, running, await contest.run(TRIAL_DEADLINE))
+            self.settle(contest, running, await contest.run(lane.stage.deadline))
         finally:
             for gate in gates:
                 gate.finish()
@@ -213,14 +213,14 @@ class QueueArena(_Arena):
                     Side(who, seat.slot, gates[seat], self._ended(seat, jobs[0]))
                     for who, seat in zip((A, B), order, strict=True)
                 ]
-                self.settle(contest, running, await contest.run(TRIAL_DEADLINE))
+                self.settle(contest, running, await contest.run(lane.stage.deadline))
         finally:
             for gate in gates.values():
                 gate.finish()
             for seat in crew.seats:
                 seat.slot.gate = None
         running.problems += [f"worker {seat.slot.name} ended by itself" for seat in crew.seats if not seat.alive]
-        quiet = Quiet(lane, self.mode.settings, jobs, TRIAL_DEADLINE)
+        quiet = Quiet(lane, self.mode.settings, jobs, lane.stage.deadline)
         for seat in crew.seats:
             running.unsettled = running.unsettled or await quiet.reached(seat)
         running.settled = not running.unsettled
