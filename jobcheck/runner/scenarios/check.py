@@ -12,6 +12,7 @@ from ...faults.where import Where
 from ...scenario.model import Scenario
 from ...scenario.parse import parse
 from ...services.spec import Provider
+from ..asked import found
 from ..rig import Rig, load_rig
 
 
@@ -41,9 +42,11 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
         (name, scenario.where.lead("settle")) for name in scenario.settle
     ]:
         try:
-            rig.reference(name)
+            reference = rig.reference(name)
+            if not scenario.versions:  # a version may have functions of its own
+                found(reference)
         except UsageError as error:
-            wrong.append(f"{where}{error.message}")
+            wrong.append(f"{where}{error.message}" + (f"; {error.hint}" if error.hint.startswith("did you") else ""))
     names = [*rig.upstreams, *(effect for effect in ("rows", "files", "mark"))]
     for contract in scenario.contracts:
         lead = contract.effect.partition(" ")[0]

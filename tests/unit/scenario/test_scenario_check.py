@@ -17,6 +17,9 @@ shop = jobcheck.Rig(
     upstreams={"broker": jobcheck.redis(), "db": jobcheck.postgres(), "payments": jobcheck.provider()},
     env={"BROKER_URL": "{broker.url}"},
 )
+
+def new_invoice(case):
+    pass
 """
 HEAD = "title: t\nrig: rig.py:shop\nworkload: {enqueue: new_invoice, count: 4, rate: 2/s}\n"
 EXPECT = "expect:\n  - exactly_once: payments POST /charges\n"
@@ -90,3 +93,11 @@ def test_the_seed_of_the_command_goes_before_that_of_the_file(tmp_path: Path) ->
     assert dry(file)[1].startswith("seed 5,")
     assert dry(file, 6)[1].startswith("seed 6,")
     assert load(scenario(tmp_path, HEAD + EXPECT)).seed >= 0
+
+
+def test_functions_that_do_not_exist_are_told_before_anything_starts(tmp_path: Path) -> None:
+    text = HEAD.replace("new_invoice,", "new_invoic,") + "settle: [run_relay, shop.jobs:anything]\n" + EXPECT
+    assert message(tmp_path, text).splitlines() == [
+        "s.yaml:3: rig.py has no function 'new_invoic'; it has shop, new_invoice; did you mean new_invoice?",
+        "s.yaml:4: rig.py has no function 'run_relay'; it has shop, new_invoice",
+    ]

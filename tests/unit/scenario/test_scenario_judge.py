@@ -138,6 +138,18 @@ def test_a_job_that_was_settled_before_it_ran_is_lost_by_the_settings() -> None:
     assert (judged.verdict, judged.report["losses"]["settings"]) == ("broken", 1)
 
 
+def test_a_job_that_was_acknowledged_for_a_dead_child_is_lost_by_the_settings() -> None:
+    """Late acks alone do not save it: the parent acknowledges what nobody has done."""
+    story = Story()
+    story.effects["case-3"] = []
+    story.only(3, "reserve", fate="died", how="")
+    delivery = story.book.jobs["job-3"].deliveries[0]
+    story.book.settled("job-3", delivery)
+    assert delivery.passed == ("delivery", "reserve", "ack", "orphaned")
+    assert story.judged().report["losses"] == {"handler": 0, "settings": 1, "transport": 0}
+    assert "task_reject_on_worker_lost" in jobcheck.celery("shop:app").blame_loss(delivery.passed, "", LATE).advice
+
+
 def test_a_job_that_ran_to_its_end_and_left_nothing_is_the_handlers() -> None:
     """Nobody else had it."""
     story = Story()
