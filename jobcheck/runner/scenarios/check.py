@@ -8,12 +8,16 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
+from ...faults.outages import KEY
 from ...faults.where import Where
 from ...scenario.model import Scenario
 from ...scenario.parse import parse
+from ...scenario.read_outages import OUTAGE_FIELDS
 from ...services.spec import Provider
 from ..asked import found
 from ..rig import Rig, load_rig
+
+A_KEY = "say which header has them: jobcheck.provider(idempotency='Idempotency-Key')"
 
 
 def read_scenario(path: Path, shown: str = "") -> Scenario:
@@ -66,9 +70,13 @@ def _fault(fault: Fault, rig: Rig, workers: int) -> Iterable[str]:
     elif isinstance(fault, Outage):
         yield from _upstream(fault.upstream, rig, fault.where, "outage")
         spec = rig.upstreams.get(fault.upstream)
-        if fault.status is not None and spec is not None and not isinstance(spec, Provider):
+        if isinstance(spec, Provider):
+            if fault.reply.each == KEY and not spec.idempotency:
+                yield f"{fault.where.lead('first')}{fault.upstream!r} knows no keys; {A_KEY}"
+        elif spec is not None and not fault.reply.refused:
+            field = next(name for name in OUTAGE_FIELDS if name in fault.where.fields)
             yield (
-                f"{fault.where.lead('status')}a status is what an HTTP provider answers, and {fault.upstream!r} is "
+                f"{fault.where.lead(field)}{field!r} is said of an HTTP provider, and {fault.upstream!r} is "
                 f"{spec.kind}; leave it out: connections are refused then"
             )
     elif isinstance(fault, Kill) and fault.point is not None:

@@ -56,8 +56,10 @@ WRONG = {
     "{toxic: down, upstream: dbb}": "unknown upstream 'dbb'; did you mean 'db'?",
     "{outage: paymnts}": "unknown upstream 'paymnts'; did you mean 'payments'?",
     "{outage: zzz}": "unknown upstream 'zzz'; the rig has broker, db, payments",
-    "{outage: db, status: 503}": "a status is what an HTTP provider answers, and 'db' is postgres; leave it out: "
+    "{outage: db, status: 503}": "'status' is said of an HTTP provider, and 'db' is postgres; leave it out: "
     "connections are refused then",
+    "{outage: payments, status: 503, first: 1 of each key}": "'payments' knows no keys; say which header has them: "
+    "jobcheck.provider(idempotency='Idempotency-Key')",
     "{kill: tree, point: pyments POST /charges}": "unknown upstream 'pyments'; did you mean 'payments'?",
 }
 

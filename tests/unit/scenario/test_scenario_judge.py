@@ -10,6 +10,7 @@ from jobcheck.checks.clean import Clean
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.clock import ManualClock
 from jobcheck.faults.model import Deploy, Duplicate, Kill, Outage
+from jobcheck.faults.outages import Reply
 from jobcheck.history.records import CaseRecord, Effect
 from jobcheck.runner.scenarios.book import Book, Delivery
 from jobcheck.runner.scenarios.judge import Judged, Seen, judge_scenario
@@ -163,7 +164,7 @@ def test_a_job_that_failed_visibly_is_good_enough_after_an_outage_and_not_after_
     story.effects["case-4"] = effects(record(4), mails=0)
     story.only(4, "reserve", "ack", how="failed: raised TryAgain")
     story.done = [Done(1.0, "x", 0, "", met=True)]
-    assert story.judged(faults=(Outage("payments", 503),)).verdict == "ok"
+    assert story.judged(faults=(Outage("payments", Reply(503)),)).verdict == "ok"
     judged = story.judged(faults=(Kill(),))
     assert (judged.verdict, judged.report["bad"][0]["verdict"]) == ("broken", "failed visibly")
 

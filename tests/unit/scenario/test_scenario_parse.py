@@ -9,6 +9,7 @@ import pytest
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
 from jobcheck.faults.model import Deploy, Duplicate, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.outages import Reply
 from jobcheck.faults.toxics import Latency, LimitData
 from jobcheck.faults.triggers import After, Span, Trigger
 from jobcheck.scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, Provided, RecoveredWithin, Scenario
@@ -70,7 +71,7 @@ def test_every_field_of_a_file_is_read() -> None:
         Kill(point=NamedPoint("payments POST /charges", "after", 2), trigger=Trigger(times=3)),
         Duplicate(0.1, "while running"),
         Duplicate(0.05, "later", 2.0),
-        Outage("payments", 503, Trigger(at=5.0, lasts=10.0)),
+        Outage("payments", Reply(503), Trigger(at=5.0, lasts=10.0)),
         Poison(Latency(200, jitter=50, toxicity=0.5, stream="upstream"), "db", "w1", Trigger(lasts=20.0)),
         Poison(LimitData(4096), "broker"),
         Deploy("v2", "v1", 0.5, rollback=True, trigger=Trigger(at=12.0, lasts=3.0)),
