@@ -94,6 +94,11 @@ class Outages:
         return 0 if spell is None else spell.hits
 
     @property
+    def counters(self) -> list[Counter]:
+        """Of all outages that took capacity away, also those that are over."""
+        return [spell.counter for spell in self._all.values() if spell.counter is not None]
+
+    @property
     def narrow(self) -> Spell | None:
         """The outage that takes capacity away now."""
         return next((spell for spell in self._acting if spell.counter is not None), None)

@@ -46,6 +46,11 @@ class HttpProvider(Listener):
         self._resources = Resources(name)
 
     @property
+    def counters(self) -> list[Counter]:
+        """Where calls queued: by its own capacity, and in outages."""
+        return [*([self.counter] if self.counter else []), *self.outages.counters]
+
+    @property
     def url(self) -> str:
         """`http://127.0.0.1:port`, without a trailing slash."""
         return f"http://{self.host}:{self.port}"

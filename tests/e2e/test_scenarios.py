@@ -231,7 +231,10 @@ def test_a_broker_that_dies_for_good_ends_the_run_with_what_it_had(tmp_path: Pat
     assert scenario["counts"]["attempted"] >= 5
 
 
-SHIPPED = ("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once")
+SHIPPED = (
+    *("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once"),
+    "provider-outage",
+)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -10,7 +10,7 @@ from ...errors import UsageError
 from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
 from ...faults.outages import KEY
 from ...faults.where import Where
-from ...scenario.model import Scenario
+from ...scenario.model import BackoffIs, Scenario
 from ...scenario.parse import parse
 from ...scenario.read_outages import OUTAGE_FIELDS
 from ...services.spec import Provider
@@ -52,12 +52,22 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
         except UsageError as error:
             wrong.append(f"{where}{error.message}" + (f"; {error.hint}" if error.hint.startswith("did you") else ""))
     names = [*rig.upstreams, *(effect for effect in ("rows", "files", "mark"))]
+    for item in scenario.expect:
+        if isinstance(item, BackoffIs):
+            wrong += _backoff(item, rig)
     for contract in scenario.contracts:
         lead = contract.effect.partition(" ")[0]
         if lead not in names and lead not in rig.effects:
             wrong.append(f"{_line_of(scenario, contract.text)}{_unknown('effect', lead, names)}")
     if wrong:
         raise UsageError("\n".join(wrong))
+
+
+def _backoff(item: BackoffIs, rig: Rig) -> Iterable[str]:
+    name = item.rule.provider
+    providers = [one for one, spec in rig.upstreams.items() if isinstance(spec, Provider)]
+    if name not in providers:
+        yield f"{item.where.lead()}{_unknown('provider', name, providers) if providers else 'the rig has no provider'}"
 
 
 def _line_of(scenario: Scenario, text: str) -> str:

@@ -79,6 +79,11 @@ def test_a_contract_on_what_the_rig_has_not_is_told_with_its_line(tmp_path: Path
     assert message(tmp_path, text) == "s.yaml:6: unknown effect 'paymnts'; did you mean 'payments'?"
 
 
+def test_a_backoff_at_what_is_no_provider_is_told_with_its_line(tmp_path: Path) -> None:
+    text = HEAD + "expect:\n  - backoff: {provider: db, base: 1s}\n"
+    assert message(tmp_path, text) == "s.yaml:5: unknown provider 'db'; the rig has payments"
+
+
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         load(tmp_path / "none.yaml")

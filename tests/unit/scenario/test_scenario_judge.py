@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import jobcheck
+from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.clean import Clean
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.clock import ManualClock
@@ -17,11 +18,11 @@ from jobcheck.runner.scenarios.judge import Judged, Seen, judge_scenario
 from jobcheck.runner.scenarios.work import Enqueued
 from jobcheck.runner.scenarios.world import Done
 from jobcheck.scenario.model import (
+    BackoffIs,
     ContractHolds,
     CountsAre,
     Limit,
     NoneLost,
-    NotYet,
     RecoveredWithin,
     Scenario,
     Workload,
@@ -202,9 +203,36 @@ def test_a_deploy_is_exercised_when_the_new_workers_read_old_jobs() -> None:
     assert story.judged(faults=half).verdict == "ok"
 
 
-def test_what_this_version_cannot_check_is_never_green() -> None:
-    judged = Story().judged(expect=(NotYet("backoff"),))
+BACKOFF = BackoffIs(BackoffRule("payments", 1.0, jitter="none"))
+
+
+def test_backoff_is_asked_of_the_attempts_of_each_case_and_without_any_it_is_unknown() -> None:
+    """A case whose job was killed or doubled is left out: the broker said when it came again."""
+    story = Story()
+    judged = story.judged(expect=(BACKOFF,))
     assert (judged.verdict, held(judged)) == ("unknown", [None])
+    assert judged.report["problem"] == (
+        "cannot be told: backoff at payments: base 1 s, factor 2, jitter none: no case called a second time"
+    )
+
+    def tried(number: int, *times: float) -> None:
+        refused, mail = effects(record(number))
+        refused = replace(refused, applied=False, note="503", fields={"method": "POST", "path": "/charges"})
+        calls = [replace(refused, at=at) for at in times[:-1]]
+        story.effects[f"case-{number}"] = [*calls, replace(refused, at=times[-1], applied=True, note=""), mail]
+
+    tried(1, 0.0, 1.0, 3.1)
+    tried(2, 0.0, 0.01)
+    assert held(story.judged(expect=(BACKOFF,))) == [False]
+    story.only(2, "reserve", fate="died")
+    story.hand(2, "w1", "reserve", "ack")
+    (item,) = story.judged(expect=(BACKOFF,)).report["expectations"]
+    assert (item["held"], item["detail"]) == (
+        True,
+        "2 waits of 1 cases, from 1.0 s to 2.1 s; 1 case(s) left out, killed or doubled",
+    )
+    refunds = BackoffIs(replace(BACKOFF.rule, route="POST /refunds"))
+    assert held(story.judged(expect=(refunds,))) == [None]
 
 
 def test_an_effect_that_belongs_to_nobody_is_broken_unless_an_enqueue_call_failed() -> None:

@@ -6,13 +6,14 @@ import textwrap
 
 import pytest
 
+from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
 from jobcheck.faults.model import Deploy, Duplicate, Kill, NamedPoint, Outage, Poison, Restart
 from jobcheck.faults.outages import Reply
 from jobcheck.faults.toxics import Latency, LimitData
 from jobcheck.faults.triggers import After, Span, Trigger
-from jobcheck.scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, Provided, RecoveredWithin, Scenario
+from jobcheck.scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, Provided, RecoveredWithin, Scenario
 from jobcheck.scenario.parse import parse
 
 WHOLE = """\
@@ -47,7 +48,7 @@ expect:
   - none_lost
   - counts: {lost: 0, recovered: ">= 1"}
   - recovered_within: 30s
-  - backoff: {provider: payments, base: 1s, factor: 2}
+  - backoff: {provider: payments, route: POST /charges, base: 1s, factor: 2, jitter: full, max_attempts: 8}
 """
 
 
@@ -84,7 +85,7 @@ def test_every_field_of_a_file_is_read() -> None:
         NoneLost(),
         CountsAre(scenario.expect[4].limits),  # type: ignore[union-attr]
         RecoveredWithin(30.0),
-        NotYet("backoff", {"provider": "payments", "base": "1s", "factor": 2}),
+        BackoffIs(BackoffRule("payments", 1.0, jitter="full", route="POST /charges", max_attempts=8)),
     )
     assert scenario.expect[4].text == "counts: lost = 0, recovered >= 1"
 
@@ -190,6 +191,19 @@ EXPECT_ERRORS = {
     "counts: {lots: 0}": "unknown count 'lots'; did you mean 'lost'?",
     "counts: {lost: few}": "expected a number such as 0, or a bound such as <= 3, got 'few'",
     "counts": "'counts' needs a value, such as counts: {lost: 0, duplicated: 0}",
+    "backoff": "'backoff' needs a value, such as backoff: {provider: payments, base: 1s, factor: 2, jitter: full, "
+    "max_attempts: 8}",
+    "backoff: {provder: payments, provider: payments, base: 1s}": "unknown field of backoff 'provder'; "
+    "did you mean 'provider'?",
+    "backoff: {provider: payments}": "expected 'base': the first wait",
+    "backoff: {provider: payments, base: 1}": "expected a duration such as 3s, 500ms or 2m, got '1'; did you mean 1s?",
+    "backoff: {provider: payments, base: 1s, factor: 0.5}": "expected a number such as 2, at least 1, got '0.5'",
+    "backoff: {provider: payments, base: 1s, jitter: ful}": "unknown jitter 'ful'; did you mean 'full'?",
+    "backoff: {provider: payments, base: 1s, jitter: 10}": "expected a share such as 10%, got '10'; did you mean 10%?",
+    "dead_letters: {owner: true}": "'dead_letters' cannot be checked yet; leave it out. Celery keeps none: count "
+    "what was given up by counts: {failed_visibly: 0}",
+    "dead_letters": "'dead_letters' cannot be checked yet; leave it out. Celery keeps none: count "
+    "what was given up by counts: {failed_visibly: 0}",
     "recovered_within: 30": "expected a duration such as 3s, 500ms or 2m, got '30'; did you mean 30s?",
 }
 
