@@ -36,7 +36,15 @@ SPECS = ["workers.spec", "services.spec", "effects.spec"]
 FOR_FACES = [
     *("history", "checks", "scenario", "report", "store", "systems.registry"),
     *("runner.facade", "runner.rig", "runner.demo", "runner.asked", "runner.expectations", "runner.judging"),
-    *("runner.overlay", "runner.replaying", "runner.scenarios.campaign", "payloads.facade", "selftest", "onboarding.facade"),
+    *(
+        "runner.overlay",
+        "runner.probing",
+        "runner.replaying",
+        "runner.scenarios.campaign",
+        "payloads.facade",
+        "selftest",
+        "onboarding.facade",
+    ),
     *("services.doctor", "services.find", "services.wheels"),
 ]
 """What people say (contracts, scenarios, the rig), what came out (history, report, store), the doors of the runner, one

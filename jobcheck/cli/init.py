@@ -11,6 +11,8 @@ from ..errors import EXIT_OK
 from .options import Project
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from ..onboarding.facade import Found, Written
     from ..report.screen import Screen
 
@@ -79,7 +81,7 @@ def _told(found: Found, written: list[Written], screen: Screen) -> None:
             screen.line(f"      the rig can also enqueue {', '.join(others)}")
 
 
-def _head(screen: Screen, symbol: str, name: str, width: int):  # type: ignore[no-untyped-def]
+def _head(screen: Screen, symbol: str, name: str, width: int) -> Text:
     from rich.text import Text
 
     from ..report.screen import STYLES

@@ -14,6 +14,7 @@ SAYS = {
     "reserve": "reserves the job (it can be redelivered from here on)",
     "ack": "acknowledges the job",
     "enqueue": "enqueues a job",
+    "result": "stores the job's result",
 }
 
 

@@ -70,7 +70,9 @@ def find(project: Path, python: str) -> Found:
     """Raises UsageError where there is no Celery app, WorkerError where the app cannot be imported."""
     seen = scan(project)
     if not seen.celery:
-        raise UsageError(_no_celery(seen), hint="jobcheck knows Celery; docs/tutorial.md shows a rig that is written by hand")
+        raise UsageError(
+            _no_celery(seen), hint="jobcheck knows Celery; docs/tutorial.md shows a rig that is written by hand"
+        )
     celery = seen.celery[0][0]
     root = (project / seen.manage).parent if seen.manage else project
     settings = _settings(seen)
@@ -81,7 +83,9 @@ def find(project: Path, python: str) -> Found:
     module = settings or celery.partition(":")[0]
     told = _survey(python, root, {**ask, "do": "settings", "module": module, "env": env})
     if error := told.get("error"):
-        raise WorkerError(_cannot(module, error), hint="it was imported with no variables of your shell; " + _needs(told))
+        raise WorkerError(
+            _cannot(module, error), hint="it was imported with no variables of your shell; " + _needs(told)
+        )
     first = plan(seen, settings, celery, told, _broker_url(told))
     jobs = _survey(python, root, {**ask, "do": "jobs", "env": {**env, **_nobody(first)}})
     if error := jobs.get("error"):
@@ -120,7 +124,8 @@ def _survey(python: str, root: Path, task: Mapping[str, Any]) -> dict[str, Any]:
 
 def _no_celery(seen: Scan) -> str:
     if seen.other_systems:
-        return f"no Celery app in {seen.root}; the project uses {', '.join(seen.other_systems)}, which jobcheck knows not yet"
+        others = ", ".join(seen.other_systems)
+        return f"no Celery app in {seen.root}; the project uses {others}, which jobcheck does not know yet"
     return f"no Celery app in {seen.root}: no module there says NAME = Celery(...)"
 
 
@@ -144,7 +149,9 @@ def _broker_url(told: Mapping[str, Any]) -> str:
 
 def _nobody(made: Plan) -> dict[str, str]:
     """The rig's variables with addresses at which nobody listens."""
-    nobody = {name: Address(SCHEMES.get(kind, "http"), "127.0.0.1", 9, path="0") for name, kind in made.upstreams.items()}
+    nobody = {
+        name: Address(SCHEMES.get(kind, "http"), "127.0.0.1", 9, path="0") for name, kind in made.upstreams.items()
+    }
     return {name: expand(text, nobody, folder="") for name, text in made.env.items()}
 
 
@@ -155,7 +162,9 @@ def _cannot(what: str, error: Mapping[str, str]) -> str:
 
 def _needs(told: Mapping[str, Any]) -> str:
     needed = told.get("needed", {})
-    return f"variables that it demanded got made-up values: {', '.join(needed)}" if needed else "is everything installed?"
+    return (
+        f"variables that it demanded got made-up values: {', '.join(needed)}" if needed else "is everything installed?"
+    )
 
 
 def _worth(task: Mapping[str, Any]) -> int:
@@ -182,14 +191,16 @@ def _doubt(found: Found, conf: Mapping[str, Any]) -> None:
         others = ", ".join(f"{name} ({where})" for name, where in found.scan.celery[1:])
         doubts.append(f"more Celery apps than one; {found.plan.celery} is taken, not {others}")
     if "postgres" in found.plan.upstreams.values() and not found.setup:
-        doubts.append('how the tables are made: give db its setup=, a .sql file or a command')
+        doubts.append("how the tables are made: give db its setup=, a .sql file or a command")
     if conf["eager"]:
         doubts.append("the app runs its jobs eagerly (task_always_eager) with these settings, so none reaches a queue")
     if found.scan.loads_dotenv:
         doubts.append(f"{found.scan.loads_dotenv} reads .env: what the rig's env does not name comes from there")
     if "aws" in found.plan.upstreams or {"stripe", "boto3"} & found.scan.imports:
         named = [name for name in ("stripe", "boto3") if name in found.scan.imports]
-        doubts.append(f"{' and '.join(named) or 'SES'}: its address is in the library; see docs/providers.md for its stand-in")
+        doubts.append(
+            f"{' and '.join(named) or 'SES'}: its address is in the library; see docs/providers.md for its stand-in"
+        )
         found.plan.upstreams.pop("aws", None)
     if not found.tasks:
         doubts.append("no task of the app's own is registered: are their modules imported or autodiscovered?")

@@ -10,7 +10,9 @@ from urllib.parse import urlsplit
 
 from .scan import URLISH, Scan
 
-OWN_ADDRESS = re.compile(r"SITE|FRONTEND|PUBLIC|ORIGIN|STATIC|MEDIA|CDN|BASE_URL$|LOGIN|LOGOUT|REDIRECT|ADMIN|DOCS", re.I)
+OWN_ADDRESS = re.compile(
+    r"SITE|FRONTEND|PUBLIC|ORIGIN|STATIC|MEDIA|CDN|^BASE_URL$|LOGIN|LOGOUT|REDIRECT|ADMIN|DOCS", re.I
+)
 """Settings that hold the app's own address, and not a provider's."""
 NO_UPSTREAM = re.compile(r"SENTRY|LOGGING|STATSD|OTEL|TELEMETRY|^ALLOWED_HOSTS|SECRET|NEWRELIC|^SECURE_", re.I)
 KINDS = {
@@ -20,11 +22,15 @@ KINDS = {
     **dict.fromkeys(("http", "https"), "provider"),
     **dict.fromkeys(("smtp", "submission"), "smtp"),
 }
+ADDRESS_WORDS = ("url", "uri", "api", "base", "endpoint", "host", "root", "v1", "v2", "server")
 NAMES = {"redis": "broker", "rabbitmq": "broker", "postgres": "db", "smtp": "mail"}
 GROUPS = (
     ("rabbitmq", {"RABBITMQ", "RABBIT", "AMQP"}),
     ("redis", {"REDIS", "VALKEY", "BROKER", "CELERY"}),
-    ("postgres", {"DATABASE", "DB", "PG", "PGSQL", "POSTGRES", "POSTGRESQL", "PGHOST", "PGPORT", "PGDATABASE", "PGUSER"}),
+    (
+        "postgres",
+        {"DATABASE", "DB", "PG", "PGSQL", "POSTGRES", "POSTGRESQL", "PGHOST", "PGPORT", "PGDATABASE", "PGUSER"},
+    ),
     ("smtp", {"SMTP", "MAIL", "EMAIL"}),
 )
 PARTS = (
@@ -124,7 +130,13 @@ def _databases(made: Plan, module: str, values: Mapping[str, Any], feeds: Mappin
         name = made.add("db" if alias == "default" else alias, "postgres", f"DATABASES.{alias}")
         if str(values.get(f"DATABASES.{alias}.OPTIONS.sslmode", "")) in ("require", "verify-ca", "verify-full"):
             made.tls.add(name)
-        for key, part in (("HOST", "host"), ("PORT", "port"), ("NAME", "name"), ("USER", "user"), ("PASSWORD", "password")):
+        for key, part in (
+            ("HOST", "host"),
+            ("PORT", "port"),
+            ("NAME", "name"),
+            ("USER", "user"),
+            ("PASSWORD", "password"),
+        ):
             fed = feeds.get(f"DATABASES.{alias}.{key}", [])
             for feed in fed:
                 made.env[feed.variable] = f"{{{name}.{'url' if feed.kind == 'url' else part}}}"
@@ -165,10 +177,15 @@ def _url(made: Plan, module: str, path: str, value: str, feeds: list[_Feed], bro
         name = provider_name(last)
     else:
         name = NAMES[kind]
-        if kind == "redis" and broker_url and not _same_server(value, broker_url) and not _fed_by_the_broker(made, feeds):
+        if (
+            kind == "redis"
+            and broker_url
+            and not _same_server(value, broker_url)
+            and not _fed_by_the_broker(made, feeds)
+        ):
             name = "cache" if "CACHE" in path.upper() else "redis"
     made.add(name, kind, path)
-    if value.startswith("rediss://") or value.startswith("amqps://"):
+    if value.startswith(("rediss://", "amqps://")):
         made.tls.add(name)
     told = False
     for feed in feeds:
@@ -219,7 +236,18 @@ def _template(name: str, kind: str, feed: _Feed) -> str:
 def provider_name(word: str) -> str:
     """`payments` of PAYMENTS_API_URL."""
     parts = [part for part in re.split(r"[^a-z0-9]+", word.lower()) if part]
-    while len(parts) > 1 and parts[-1] in ("url", "uri", "api", "base", "endpoint", "host", "root", "v1", "v2", "server"):
+    while len(parts) > 1 and parts[-1] in (
+        "url",
+        "uri",
+        "api",
+        "base",
+        "endpoint",
+        "host",
+        "root",
+        "v1",
+        "v2",
+        "server",
+    ):
         parts.pop()
     return "_".join(parts)
 
@@ -232,10 +260,9 @@ def _by_name(made: Plan, name: str, default: str, where: str, *, in_settings: bo
     kind = kind or next((kind for kind, known in GROUPS if words & known), "")
     if not part or NO_UPSTREAM.search(name) or OWN_ADDRESS.search(name):
         return
-    if not kind or (kind == "redis" and part == "url" and "RESULT" in words):
-        if part != "url" or not kind and in_settings:
-            return
     if not kind:
+        if part != "url" or in_settings:
+            return
         kind = "provider"
     upstream = provider_name(name) if kind == "provider" else NAMES[kind]
     if kind in ("redis", "rabbitmq") and made.upstreams.get("broker", kind) != kind:

@@ -186,7 +186,8 @@ def _dependencies(root: Path) -> set[str]:
     except (OSError, ValueError):
         table = {}
     project = table.get("project", {})
-    lines += [*project.get("dependencies", []), *sum(project.get("optional-dependencies", {}).values(), [])]
+    extras = project.get("optional-dependencies", {}).values()
+    lines += [*project.get("dependencies", []), *(line for extra in extras for line in extra)]
     lines += [line for group in table.get("dependency-groups", {}).values() for line in group if isinstance(line, str)]
     lines += table.get("tool", {}).get("poetry", {}).get("dependencies", {})
     for file in [*root.glob("requirements*.txt"), *root.glob("requirements/*.txt"), *root.glob("requirements/*.in")]:

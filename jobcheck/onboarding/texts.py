@@ -7,10 +7,14 @@ from typing import Any
 
 from .plan import Plan
 
+LONGEST = 100
+"""Columns of a line that is written."""
 CALLS = {"redis": "redis", "postgres": "postgres", "rabbitmq": "rabbitmq", "provider": "provider", "smtp": "smtp"}
 
-CONFTEST = '''"""The tests below start real workers and kill them: `pytest -m jobcheck` runs them alone, and `-m "not jobcheck"`
-leaves them out."""
+CONFTEST = '''"""The tests below start real workers and kill them.
+
+`pytest -m jobcheck` runs them alone, `pytest -m "not jobcheck"` leaves them out.
+"""
 
 from pathlib import Path
 
@@ -40,7 +44,12 @@ def test_{job}_survives_every_crash(jobcheck_rig):
 
 def rig_text(plan: Plan, root: str, setup: str, jobs: Sequence[str]) -> str:
     """The rig file; `root` leads from it to the app's folder."""
-    lines = ['"""How jobcheck starts this app. Written by `jobcheck init`; yours from here on."""', "", "import jobcheck", ""]
+    lines = [
+        '"""How jobcheck starts this app. Written by `jobcheck init`; yours from here on."""',
+        "",
+        "import jobcheck",
+        "",
+    ]
     lines += ["rig = jobcheck.Rig(", f"    jobcheck.celery({_q(plan.celery)}),", "    upstreams={"]
     for name, kind in plan.upstreams.items():
         lines.append(f"        {_q(name)}: {_call(kind, setup, name in plan.tls)},{_why(plan, name)}")
@@ -126,8 +135,12 @@ def row_text(recipe: Mapping[str, Any]) -> list[str]:
     lines.append("")
     owned = []
     for step in steps:
-        fields = ", ".join(f"{name}={value}" for name, value in step["fields"].items())
-        lines.append(f"    {step['name']} = {step['model'].rpartition('.')[2]}.objects.create({fields})")
+        fields = [f"{name}={value}" for name, value in step["fields"].items()]
+        call = f"    {step['name']} = {step['model'].rpartition('.')[2]}.objects.create("
+        if len(whole := f"{call}{', '.join(fields)})") <= LONGEST:
+            lines.append(whole)
+        else:
+            lines += [call, *(f"        {one}," for one in fields), "    )"]
         owned.append(f"{step['name']}={step['name']}.pk")
         owned += [f"{step['name']}_{field}={step['name']}.{field}" for field in step["emails"]]
     return [*lines, f"    case.owns({', '.join(owned)})", f"    return {steps[-1]['name']}"]

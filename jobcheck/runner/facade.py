@@ -150,7 +150,7 @@ async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) 
 
 
 async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Journal) -> SubjectReport:
-    mode = _mode(request, lane, job)
+    mode = mode_of(request, lane, job)
     failures = Failures(request.project) if request.project is not None else None
     remembered = {strike.id for item in failures.all() for strike in item.strikes} if failures else set()
     options = Options(
@@ -188,7 +188,8 @@ def _remembered_as(request: Request, mode: Mode) -> str:
     return f"{mode.key}#{request.node}" if request.node else mode.key
 
 
-def _mode(request: Request, lane: Lane, job: Job) -> Mode:
+def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
+    """How a lane runs this job: through its queue, or the handler alone."""
     function = request.rig.reference(job.function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
@@ -323,4 +324,4 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return box[0]
 
 
-__all__ = ["Job", "Request", "Result", "explore", "run", "verdict_of"]
+__all__ = ["Job", "Request", "Result", "explore", "mode_of", "run", "verdict_of"]
