@@ -48,12 +48,18 @@ def test_the_charge_itself(jobcheck_handler):
 """
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Path:
-    """A copy of the shop, as if it had never been near jobcheck."""
-    folder = tmp_path / "shop"
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A copy of the shop, as if it had never been near jobcheck, and what `jobcheck init` said there."""
+    folder = tmp_path_factory.mktemp("first") / "shop"
     shutil.copytree(SHOP, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    return folder
+    return folder, run(folder, "jobcheck", "init")
+
+
+@pytest.fixture
+def shop(first: tuple[Path, str], tmp_path: Path) -> Path:
+    """The shop after `jobcheck init`, for one test."""
+    return Path(shutil.copytree(first[0], tmp_path / "shop"))
 
 
 def run(folder: Path, *words: str, code: int = 0) -> str:
@@ -67,8 +73,8 @@ def run(folder: Path, *words: str, code: int = 0) -> str:
     return done.stdout
 
 
-def test_init_probe_and_explore_show_the_planted_bug_with_its_line(shop):
-    said = run(shop, "jobcheck", "init")
+def test_init_probe_and_explore_show_the_planted_bug_with_its_line(first, shop):
+    _, said = first
     assert "config.settings.production (config/celery.py, config/wsgi.py)" in said
     assert "db        postgres: DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD" in said
     assert "broker    redis: REDIS_HOST, REDIS_PORT" in said
@@ -95,7 +101,6 @@ def test_init_probe_and_explore_show_the_planted_bug_with_its_line(shop):
 
 
 def test_the_apps_own_tests_and_jobchecks_run_side_by_side_and_nothing_leaks_in(shop):
-    run(shop, "jobcheck", "init")
     (shop / "tests" / "jobs" / "test_jobcheck.py").write_text(JOBS)
     said = run(shop, "pytest", "-n", "2", "-p", "no:cacheprovider", "-q", code=1)
     assert "4 passed" in said, said  # three of the app's own on SQLite, and the receipt
