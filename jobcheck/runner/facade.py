@@ -170,7 +170,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
             raise
         lane.spoilt = True
         async with Lane(lane.stage, request.rig, next(lane.stage.numbers)) as fresh:
-            report = await exploration.given_up(str(error), _mode(request, fresh, job))
+            report = await exploration.given_up(str(error), mode_of(request, fresh, job))
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
