@@ -27,7 +27,7 @@ GROUND = ["errors", "clock", "seeds", "events", "aio", "marks", "config"]
 PURE = ["wire", "history", "faults", "checks", "explore", "scenario"]
 DRIVERS = ["store", "tap", "network", "workers", "effects", "services"]
 ADAPTERS = ["systems", "load"]
-RUNNER = ["runner", "payloads", "selftest"]
+RUNNER = ["runner", "onboarding", "payloads", "selftest"]
 FACES = ["api", "cli", "plugin", "pytest_plugin", "strategies", "__main__"]
 
 SPECS = ["workers.spec", "services.spec", "effects.spec"]
@@ -36,7 +36,15 @@ SPECS = ["workers.spec", "services.spec", "effects.spec"]
 FOR_FACES = [
     *("history", "checks", "scenario", "report", "store", "systems.registry"),
     *("runner.facade", "runner.rig", "runner.demo", "runner.asked", "runner.expectations", "runner.judging"),
-    *("runner.overlay", "runner.replaying", "runner.scenarios.campaign", "payloads.facade", "selftest"),
+    *(
+        "runner.overlay",
+        "runner.probing",
+        "runner.replaying",
+        "runner.scenarios.campaign",
+        "payloads.facade",
+        "selftest",
+        "onboarding.facade",
+    ),
     *("services.doctor", "services.find", "services.wheels"),
 ]
 """What people say (contracts, scenarios, the rig), what came out (history, report, store), the doors of the runner, one

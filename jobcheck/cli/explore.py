@@ -71,7 +71,7 @@ def command(
     project = Project(rig=rig, **options)
     settings = project.settings
     contracts = tuple(read_contract(text, "--expect") for text in expect)
-    reference, base = _rig_reference(rig, settings.rig, project.folder)
+    reference, base = rig_reference(rig, settings.rig, project.folder)
     for folder in (str(base), str(project.folder)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -80,7 +80,7 @@ def command(
         command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
         rig=loaded,
         rig_reference=rig_from(reference, base, project.folder),
-        jobs=_jobs(loaded, function, handler, case, contracts, settings.assume),
+        jobs=jobs_of(loaded, function, handler, case, contracts, settings.assume),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,
@@ -99,7 +99,7 @@ def command(
     return exit_code_of(tell(result, out(), fail_on=settings.fail_on), settings.fail_on)
 
 
-def _rig_reference(given: str | None, configured: str, project: Path) -> tuple[str, Path]:
+def rig_reference(given: str | None, configured: str, project: Path) -> tuple[str, Path]:
     """How the rig is named, and the folder from which its path counts."""
     if given:
         return given, Path.cwd()
@@ -111,7 +111,7 @@ def _rig_reference(given: str | None, configured: str, project: Path) -> tuple[s
     )
 
 
-def _jobs(
+def jobs_of(
     rig: Rig,
     function: str | None,
     handler: str | None,
@@ -119,6 +119,7 @@ def _jobs(
     contracts: tuple[Contract, ...],
     assume: str,
 ) -> list[Job]:
+    """What the arguments name: a job through its queue, a job function without it, or both. Raises UsageError."""
     from ..runner.asked import handler_job, queue_job
 
     if bool(handler) != bool(case):

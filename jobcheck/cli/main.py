@@ -19,6 +19,8 @@ from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, Aborted, JobcheckError
 
 COMMANDS = {
     "demo": "Find the planted bugs of the sample shop, and none where there is none.",
+    "init": "Write a first rig and a first test for the app in this folder.",
+    "probe": "Run one clean job: hosts, variables, points, effects, and the contracts to paste.",
     "run": "Run scenario files: faults while many jobs run, and what must hold in the end.",
     "explore": "Strike one job at every point where breaking can matter, and count its effects.",
     "replay": "Run one finding again: FIXED, FAILED or ERROR.",

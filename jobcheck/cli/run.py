@@ -71,9 +71,9 @@ def _dry(files: Sequence[Path], seed: int | None) -> int:
 
 def _seed(files: Sequence[Path], project: Project, given: int | None) -> int | None:
     """The command line goes before a file's own seed, and that before the project's."""
-    from ..runner.scenarios.campaign import load
+    from ..runner.scenarios.campaign import load_all
 
-    if given is not None or any(load(file).scenario.seed is not None for file in files):
+    if given is not None or any(one.scenario.seed is not None for one in load_all(files)):
         return given
     return project.settings.seed
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UsageError
+from ..faults.routes import fits, split
 
 KEYS = ("status", "json", "body", "headers", "delay", "hang", "drop", "applied")
 
@@ -57,6 +59,15 @@ class Answer:
         return json.dumps(self.json).encode()
 
 
+class Silence(enum.Enum):
+    """Not to answer."""
+
+    HANG = "hang"
+    """Keep the connection open until the client gives up."""
+    DROP = "drop"
+    """Close the connection."""
+
+
 Programmed = Answer | Mapping[str, Any] | int | Callable[[Call], Any]
 """An answer, its fields as a mapping, a bare status, or a function (plain or async) of the call that gives one of
 these; the function may give None for the default."""
@@ -98,18 +109,18 @@ class Routes:
         self._fixed: dict[str, Programmed] = {}
         self._queues: dict[str, deque[Programmed]] = {}
         for route, programmed in fixed.items():
-            _split(route)
+            split(route)
             self._fixed[route] = programmed if callable(programmed) else to_answer(programmed, route)
 
     def program(self, route: str, answers: Iterable[Programmed]) -> None:
         """Queues answers for `route`, each used once; afterwards the fixed or default answer is given again."""
-        _split(route)
+        split(route)
         checked = [item if callable(item) else to_answer(item, route) for item in answers]
         self._queues.setdefault(route, deque()).extend(checked)
 
     def set(self, route: str, answer: Programmed | None) -> None:
         """From now on `route` is answered like this; None: by default again."""
-        _split(route)
+        split(route)
         if answer is None:
             self._fixed.pop(route, None)
         else:
@@ -122,32 +133,13 @@ class Routes:
     def take(self, method: str, path: str) -> tuple[Programmed | None, str]:
         """The answer to give now, and the route that it came from; None when nothing was programmed."""
         for route in _most_exact_first(self._queues):
-            if self._queues[route] and _matches(route, method, path):
+            if self._queues[route] and fits(route, method, path):
                 return self._queues[route].popleft(), route
         for route in _most_exact_first(self._fixed):
-            if _matches(route, method, path):
+            if fits(route, method, path):
                 return self._fixed[route], route
         return None, f"{method} {path}"
 
 
 def _most_exact_first(routes: Iterable[str]) -> list[str]:
     return sorted(routes, key=lambda route: (route.count("*"), -len(route)))
-
-
-def _split(route: str) -> tuple[str, list[str]]:
-    if route == "*":
-        return "*", ["**"]
-    method, _, path = route.partition(" ")
-    if not path.startswith("/") or (method != "*" and not method.isupper()):
-        raise UsageError(f"expected a route such as 'POST /charges' or 'GET /charges/*', got {route!r}")
-    return method, path.split("/")[1:]
-
-
-def _matches(route: str, method: str, path: str) -> bool:
-    wanted, parts = _split(route)
-    if wanted not in ("*", method):
-        return False
-    seen = path.partition("?")[0].split("/")[1:]
-    if parts and parts[-1] == "**":
-        parts, seen = parts[:-1], seen[: len(parts) - 1]
-    return len(parts) == len(seen) and all(part in ("*", item) for part, item in zip(parts, seen, strict=True))

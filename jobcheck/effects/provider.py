@@ -7,32 +7,25 @@ client is gone by then: this is what makes "charged, but the worker never heard"
 from __future__ import annotations
 
 import asyncio
-import enum
 from dataclasses import replace
 from typing import Any
 
 import h11
 
+from ..faults.outages import Reply
 from ..services.spec import Provider
-from .answers import Answer, Call, Programmed, Routes, resolve, to_answer
-from .bodies import canonical, read_body
+from .answers import Answer, Call, Programmed, Routes, Silence, resolve
+from .bodies import read_body
+from .capacity import Counter
 from .idempotency import IdempotencyKeys, Stored
 from .ledger import Ledger
 from .listener import Listener
+from .outages import CaseOf, Outages, Spell, json_answer, nobody, outage_note, spoiled, with_pause
 from .paths import label
 from .resources import Resources
 
 _READS = ("GET", "HEAD", "OPTIONS")
 _READ = 64 * 1024
-
-
-class Silence(enum.Enum):
-    """Not to answer."""
-
-    HANG = "hang"
-    """Keep the connection open until the client gives up."""
-    DROP = "drop"
-    """Close the connection."""
 
 
 class HttpProvider(Listener):
@@ -45,8 +38,17 @@ class HttpProvider(Listener):
         self.ledger = ledger
         self.keys = IdempotencyKeys(ledger.clock)
         self._routes = Routes(spec.routes)
-        self._forced: Answer | None = None
+        self.outages = Outages(ledger.clock)
+        self.counter = None if spec.limit is None else Counter(ledger.clock, spec.limit)
+        """Of its own capacity."""
+        self.waiting = 0
+        """Calls that wait for their turn now."""
         self._resources = Resources(name)
+
+    @property
+    def counters(self) -> list[Counter]:
+        """Where calls queued: by its own capacity, and in outages."""
+        return [*([self.counter] if self.counter else []), *self.outages.counters]
 
     @property
     def url(self) -> str:
@@ -62,14 +64,18 @@ class HttpProvider(Listener):
         """Answers `route` with this from now on; None: by default again."""
         self._routes.set(route, answer)
 
-    def outage(self, answer: Programmed | None) -> None:
-        """Answers every call with this (`503`, `{"hang": True}`), before anything programmed; None ends it."""
-        self._forced = None if answer is None else to_answer(answer, "outage")
+    def begin_outage(self, name: str, reply: Reply, case_of: CaseOf = nobody) -> None:
+        """From now on the calls that `reply` is meant for are answered so, whatever was programmed; `name` ends it."""
+        self.outages.begin(name, reply, case_of)
+
+    def end_outage(self, name: str) -> None:
+        """What was slow goes on at once, and what hung is cut. Nothing happens when there is none of that name."""
+        self.outages.end(name)
 
     def clear(self) -> None:
-        """Forgets programmed answers that were not used, and an outage."""
+        """Forgets programmed answers that were not used, and ends every outage."""
         self._routes.clear()
-        self._forced = None
+        self.outages.end_all()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         wire = h11.Connection(h11.SERVER)
@@ -82,24 +88,67 @@ class HttpProvider(Listener):
             call = await _receive(wire, reader, writer)
         except h11.RemoteProtocolError as error:
             if wire.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                stored = _json_answer(error.error_status_hint, {"error": str(error)})
+                stored = json_answer(error.error_status_hint, {"error": str(error)})
                 await _send(wire, writer, replace(stored, headers={**stored.headers, "connection": "close"}))
             return False
         if call is None:
             return False
-        answer = await self._answer(call)
+        answer, spell = await self._answer(call)
         if answer is Silence.HANG:
+            if spell is not None:
+                if spell.over.is_set():
+                    return False
+                spell.hung.add(writer.transport)
             while await reader.read(_READ):
-                pass  # until the client gives up
+                pass  # until the client gives up, or the outage is over
         if isinstance(answer, Silence):
             return False
         await _send(wire, writer, answer, head_only=call.method == "HEAD")
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE
 
-    async def _answer(self, call: Call) -> Stored | Silence:
-        """What to say to a complete request."""
+    async def _answer(self, call: Call) -> tuple[Stored | Silence, Spell | None]:
+        """What to say to a complete request, and the outage that it met."""
         header = self.spec.idempotency.lower()
         key = call.headers.get(header, "") if header else ""
+        if (refused := await self._queue(call, key)) is not None:
+            return refused, None
+        spell = await self.outages.meets(call, key)
+        if spell is None:
+            return await self._in_order(call, key), None
+        if spell.reply.happens:
+            answer = await self._in_order(call, key)
+        else:
+            answer = json_answer(spell.reply.status or 200, {})
+            if call.method not in _READS:
+                self._record(call, key, applied=False, note=outage_note(spell.reply))
+        if spell.reply.slow:
+            await spell.pause(spell.reply.slow)
+        return spoiled(answer, spell.reply), spell
+
+    async def _queue(self, call: Call, key: str) -> Stored | None:
+        """Waits for the call's turn; what a call beyond the provider's capacity is told."""
+        spell = self.outages.narrow
+        counter = self.counter if spell is None else spell.counter
+        if counter is None:
+            return None
+        wait = counter.arrive()
+        if spell is not None and wait != 0:
+            spell.hits += 1
+        if wait is None:
+            status, pause = counter.capacity.beyond, counter.capacity.retry_after
+            assert status != "slow"
+            if call.method not in _READS:
+                self._record(call, key, applied=False, note=f"{status} beyond capacity")
+            return with_pause(json_answer(status, {"error": "over capacity"}), pause)
+        self.waiting += 1
+        try:
+            await (asyncio.sleep(wait) if spell is None else spell.pause(wait))
+        finally:
+            self.waiting -= 1
+        return None
+
+    async def _in_order(self, call: Call, key: str) -> Stored | Silence:
+        """What is said where there is no outage."""
         if not key or call.method in _READS:
             return (await self._carry_out(call, ""))[0]
         begun = self.keys.begin(key, f"{call.method} {call.path}\n{call.body}")
@@ -108,7 +157,7 @@ class HttpProvider(Listener):
             return replace(begun, headers={**begun.headers, "idempotent-replayed": "true"})
         if begun:
             self._record(call, key, applied=False, note=begun)
-            return _json_answer(int(begun[:3]), {"error": begun[4:]})
+            return json_answer(int(begun[:3]), {"error": begun[4:]})
         try:
             answer, remembered = await self._carry_out(call, key)
         except BaseException:
@@ -122,11 +171,8 @@ class HttpProvider(Listener):
 
     async def _carry_out(self, call: Call, key: str) -> tuple[Stored | Silence, Stored | None]:
         """What to say, and what an idempotency key remembers: only calls that were accepted."""
-        if self._forced is not None:
-            answer = self._forced
-        else:
-            programmed, where = self._routes.take(call.method, call.path)
-            answer = await resolve(programmed, call, where)
+        programmed, where = self._routes.take(call.method, call.path)
+        answer = await resolve(programmed, call, where)
         status = answer.status or (201 if call.method == "POST" else 200)
         reads = call.method in _READS
         applied = answer.applied
@@ -183,10 +229,6 @@ def _why(answer: Answer, status: int) -> str:
     if answer.hang:
         return "no answer"
     return "connection closed" if answer.drop else str(status)
-
-
-def _json_answer(status: int, value: Any) -> Stored:
-    return Stored(status, {"content-type": "application/json"}, canonical(value).encode())
 
 
 async def _receive(wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Call | None:

@@ -15,6 +15,7 @@ SAYS = {
     "reserve": "reserves the job (it can be redelivered from here on)",
     "ack": "acknowledges the job",
     "enqueue": "enqueues a job",
+    "result": "stores the job's result",
 }
 
 
@@ -26,15 +27,15 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
         if struck and not told and _goes_on(op, trial):
             lines.extend(_recovery(trial, op))
             told = True
-        if not _shown(op) or (struck and op.worker == PRODUCER):
+        if not shown(op) or (struck and op.worker == PRODUCER):
             continue  # after the strike the producer's child only runs the recovery, which has a line of its own
-        lines.append(_line(op))
+        lines.append(line_of(op))
         if op.fate == "struck":
             lines.append(_strike(trial, op))
             struck = True
     if struck and not told:
         lines.extend(_recovery(trial, None))
-    return tuple(_with_effects(lines, trial.effects))
+    return tuple(with_effects(lines, trial.effects))
 
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
@@ -44,7 +45,8 @@ def _goes_on(op: Operation, trial: TrialRecord) -> bool:
     return op.way == "out" or op.role == "delivery"
 
 
-def _shown(op: Operation) -> bool:
+def shown(op: Operation) -> bool:
+    """Whether a reader needs it."""
     if op.fate == "struck":
         return True
     if op.way == "in":
@@ -52,7 +54,8 @@ def _shown(op: Operation) -> bool:
     return op.kind in ("request", "opaque") and op.shape not in QUIET_SHAPES and op.role not in ("result", "poll")
 
 
-def _line(op: Operation) -> StoryLine:
+def line_of(op: Operation) -> StoryLine:
+    """A message as a line."""
     text = op.summary or op.shape
     if op.role in SAYS:
         text = SAYS[op.role]
@@ -92,7 +95,7 @@ def _recovery(trial: TrialRecord, op: Operation | None) -> list[StoryLine]:
     return [*lines, StoryLine("jobcheck", who, kind="recovery", at=at)]
 
 
-def _with_effects(lines: list[StoryLine], effects: Sequence[Effect]) -> list[StoryLine]:
+def with_effects(lines: list[StoryLine], effects: Sequence[Effect]) -> list[StoryLine]:
     """Puts each effect after the messages that were seen before it."""
     out = list(lines)
     for effect in effects:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .model import Mode, NamedPoint, Scope
+from .outages import NO_CONNECTION, Reply
 from .toxics import Toxic
 
 
@@ -126,20 +127,23 @@ class RemoveToxic(Base):
 
 @dataclass(frozen=True, slots=True)
 class BeginOutage(Base):
-    """The upstream answers everything with `status`, or refuses connections."""
+    """The upstream answers as `reply` says, or refuses connections."""
 
+    name: str
+    """Unique within the plan; `EndOutage` names it."""
     upstream: str
-    status: int | None = None
+    reply: Reply = NO_CONNECTION
 
     @property
     def text(self) -> str:
-        return f"{self.upstream} is out of order" + (f" ({self.status})" if self.status else " (refuses connections)")
+        return f"{self.upstream} is out of order ({self.reply.text or 'refuses connections'})"
 
 
 @dataclass(frozen=True, slots=True)
 class EndOutage(Base):
-    """Heals `BeginOutage`."""
+    """Heals `BeginOutage` of the same name."""
 
+    name: str
     upstream: str
 
     @property

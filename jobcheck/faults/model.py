@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .outages import NO_CONNECTION, Reply
 from .toxics import Toxic
 from .triggers import ALWAYS, Trigger
 from .where import NOWHERE, Where
@@ -110,17 +111,16 @@ class Poison:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """An upstream is out of order: a provider answers every call with this status, or nobody gets a connection."""
+    """An upstream is out of order: a provider answers otherwise than always, or nobody gets a connection."""
 
     upstream: str
-    status: int | None = None
-    """None: connections are refused."""
+    reply: Reply = NO_CONNECTION
     trigger: Trigger = ALWAYS
     where: Where = field(default=NOWHERE, compare=False)
 
     @property
     def text(self) -> str:
-        return f"outage of {self.upstream}" + (f", {self.status}" if self.status else "")
+        return f"outage of {self.upstream}" + (f", {self.reply.text}" if self.reply.text else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,9 +148,10 @@ class _Planner:
             if lasts is not None:
                 yield lasts, RemoveToxic(name, fault.upstream), True
         elif isinstance(fault, Outage):
-            yield 0.0, BeginOutage(fault.upstream, fault.status), False
+            name = f"outage-{number + 1}" + (f"-{turn + 1}" if turn else "")
+            yield 0.0, BeginOutage(name, fault.upstream, fault.reply), False
             if lasts is not None:
-                yield lasts, EndOutage(fault.upstream), True
+                yield lasts, EndOutage(name, fault.upstream), True
         elif isinstance(fault, Deploy):
             yield from self._deploy(fault, choose)
 

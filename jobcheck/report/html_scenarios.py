@@ -146,6 +146,7 @@ def _facts(view: ScenarioView) -> Markup:
         ("Settings", view.text("settings")),
         ("Toxics", view.text("engine")),
         ("Versions", ", ".join(f"{name}: {where}" for name, where in view.table("versions").items())),
+        *(("Provider", provider.words) for provider in view.providers),
         *(("Note", remark) for remark in view.remarks),
     ]
     return el("dl", *(el("div", el("dt", name), el("dd", value)) for name, value in rows if value))

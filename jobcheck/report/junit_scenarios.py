@@ -84,6 +84,7 @@ def plain_scenario(view: ScenarioView) -> str:
     lines += [line for line in (view.layers_words, view.pace, view.rest, view.other_problem) if line]
     lines += [f"expect {marks[claim.tone]}: {claim.words}" for claim in view.claims]
     lines += [f"fault {marks[fault.tone]}: {fault.text}: {fault.words}" for fault in view.faults]
+    lines += [f"provider {provider.words}" for provider in view.providers]
     for cause in view.causes:
         lines.append(f"{len(cause.cases)} x {cause.verdict}, laid at {cause.place}: {cause.what}")
     told = next((cause for cause in view.causes if cause.story), None)

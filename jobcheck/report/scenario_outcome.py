@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobcheck.errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN
+from jobcheck.errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE
 
 from .scenario_parts import Claim
 from .scenario_view import ScenarioView
@@ -38,8 +38,11 @@ def unsure(view: ScenarioView) -> bool:
 
 
 def exit_code(scenarios: Iterable[ScenarioView], fail_on: str) -> int:
-    """1 when a scenario fails, else 2 when one is unknown, not exercised or stopped, else 0."""
+    """1 when a scenario fails, else 3 when the file of one is wrong, else 2 when one is unknown, not exercised or
+    stopped, else 0."""
     known = list(scenarios)
     if any(fails(view, fail_on) for view in known):
         return EXIT_BROKEN
+    if any(view.raw.get("usage") for view in known):
+        return EXIT_USAGE
     return EXIT_UNKNOWN if any(map(unsure, known)) or not known else EXIT_OK

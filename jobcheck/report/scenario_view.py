@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from .provider_rows import ProviderRow, provider_of
 from .scenario_parts import (
     BAD,
     GOOD,
@@ -195,6 +196,11 @@ class ScenarioView:
             )
             for row in self.rows("expectations")
         ]
+
+    @cached_property
+    def providers(self) -> list[ProviderRow]:
+        """Providers of which there is something to tell."""
+        return [row for row in map(provider_of, self.rows("providers")) if not row.quiet]
 
     @cached_property
     def acts(self) -> list[Act]:

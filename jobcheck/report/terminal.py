@@ -34,6 +34,12 @@ __all__ = ["Progress", "render", "render_finding", "render_scenario"]
 
 STORY_LINES = 20
 """Lines of a story that a terminal shows; the HTML report has all."""
+WIDE = 100
+"""Columns from which on the findings of a job stand beside its outcome, and not below it."""
+OUTCOME = 34
+"""Columns of an outcome there."""
+OTHERS = 28
+"""Columns of what stands between a job's name and its outcome."""
 COMMANDS = 2
 """Replay commands of one cause that are written out."""
 
@@ -74,34 +80,46 @@ def _table(subjects: Sequence[SubjectReport], screen: Screen) -> Table:
     table.add_column("points", justify="right", overflow="fold")
     table.add_column("strikes", justify="right", overflow="fold")
     table.add_column("outcome", overflow="fold")
-    table.add_column("findings", overflow="fold")
+    if wide := screen.width >= WIDE:
+        table.add_column("findings", overflow="fold")
+    names = [screen.safe(subject.name) for subject in subjects]
+    room = OUTCOME if wide else screen.width - min(30, max(map(len, names)) + 2) - OTHERS
     for number, subject in enumerate(subjects):
         again = number > 0 and subjects[number - 1].name == subject.name
+        outcome, found = _outcome(subject, screen, room), _found(subject, screen, wide)
         verdict = subject.verdict if subject.verdict in ("ok", "unknown") else "broken"
         table.add_row(
             screen.mark(verdict).append(f" {'' if again else screen.safe(subject.name)}", ""),
             screen.safe(subject.mode),
             str(subject.coverage.points),
             str(subject.coverage.strikes),
-            _outcome(subject, screen),
-            _found(subject, screen),
+            *([outcome, found] if wide else [Text("\n").join([outcome, found]) if found else outcome]),
         )
     return table
 
 
-def _outcome(subject: SubjectReport, screen: Screen) -> Text:
+def _outcome(subject: SubjectReport, screen: Screen, room: int) -> Text:
+    """The counts, broken between two of them only where they are too long for one line."""
     counts = verdict_counts(subject.strikes)
     if not counts:
         return Text("not struck", STYLES["unsure"])
     parts = [Text(screen.safe(count_words({verdict: n})), STYLES[tone(verdict)]) for verdict, n in counts.items()]
-    return Text(", ").join(parts)
+    lines = [parts[0]]
+    for part in parts[1:]:
+        lines[-1].append(", ")
+        if len(lines[-1]) + len(part) > room:
+            lines.append(part)
+        else:
+            lines[-1].append_text(part)
+    return Text("\n").join(lines)
 
 
-def _found(subject: SubjectReport, screen: Screen) -> Text:
-    words = finding_words(subject.findings)
+def _found(subject: SubjectReport, screen: Screen, wide: bool) -> Text:
+    """In a narrow table nothing is said of no findings."""
+    words = finding_words(subject.findings) if subject.findings or wide else ""
     text = Text(screen.safe(words), "" if subject.findings else "dim")
     if subject.expected:
-        text.append(f"\n{screen.safe(subject.expected)}", "dim")
+        text.append(("\n" if words else "") + screen.safe(subject.expected), "dim")
     return text
 
 

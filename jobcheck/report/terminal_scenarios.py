@@ -57,6 +57,8 @@ def scenario(view: ScenarioView, screen: Screen, number: str, messages: Messages
     _counts(view, screen)
     _claims(view, screen)
     _faults(view, screen)
+    for place, provider in enumerate(view.providers):
+        screen.hanging(_label("" if place else "calls"), provider.words)
     if view.other_problem:
         screen.hanging(_label("unknown"), view.other_problem, STYLES["unsure"])
     _broken(view, screen, messages)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..aio import Tasks, within
 from ..errors import CaseError, WaitTimeout, WorkerError
+from ..workers import platform
 from ..workers.platform import signal_name
 from ..workers.spec import ProcessSpec, ReadyNow
 from ..workers.supervisor import Supervisor, Worker
@@ -164,6 +166,18 @@ class Agent:
 
     def forget(self, pid: int) -> None:
         self._exits.pop(pid, None)
+
+    async def end(self, pid: int) -> None:
+        """SIGKILL to a fork and to everything that it started: it leads its own session. Raises WorkerError."""
+        for one in platform.processes():
+            if one.session == pid:
+                platform.send(one.pid, signal.SIGKILL)
+        platform.send(pid, signal.SIGKILL)
+        try:
+            await asyncio.wait_for(asyncio.shield(self.exit_of(pid)), 5)
+        except TimeoutError:
+            raise WorkerError(f"the handler (pid {pid}) did not end within 5 s of SIGKILL") from None
+        self.forget(pid)
 
     async def close(self) -> None:
         await self.worker.kill_tree()

@@ -18,7 +18,7 @@ def queue_job(
     rig: Rig, function: Function, contracts: Iterable[Contract] = (), *, name: str = "", assume: str = ""
 ) -> Job:
     """A job through its queue; `function` enqueues one case. Raises UsageError for a lambda, a closure or no name."""
-    reference = _found(rig.reference(function))
+    reference = found(rig.reference(function))
     subject = name or _tail(reference)
     # Other settings are another subject: its findings have ids of their own.
     return Job(
@@ -34,11 +34,11 @@ def handler_job(
     rig: Rig, handler: Function, case: Function, contracts: Iterable[Contract] = (), *, name: str = ""
 ) -> Job:
     """A job function without its queue; `case` makes its rows and returns its arguments. Raises UsageError."""
-    reference = _found(rig.reference(handler))
+    reference = found(rig.reference(handler))
     return Job(
         subject=name or _tail(reference),
         mode="handler",
-        function=_found(rig.reference(case)),
+        function=found(rig.reference(case)),
         handler=reference,
         contracts=tuple(contracts),
     )
@@ -49,7 +49,7 @@ def strikes_of(words: str) -> tuple[str, ...]:
     return read_faults(words)
 
 
-def _found(reference: str) -> str:
+def found(reference: str) -> str:
     """The reference itself. Raises UsageError where the named file plainly has no such function: nothing is started
     for a typing error. Modules are left to the app's own environment, where they are imported."""
     where, _, qualname = reference.rpartition(":")

@@ -153,7 +153,7 @@ async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) 
 
 
 async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Journal) -> SubjectReport:
-    mode = _mode(request, lane, job)
+    mode = mode_of(request, lane, job)
     failures = Failures(request.project) if request.project is not None else None
     remembered = {strike.id for item in failures.all() for strike in item.strikes} if failures else set()
     options = Options(
@@ -174,7 +174,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
             raise
         lane.spoilt = True
         async with Lane(lane.stage, request.rig, next(lane.stage.numbers)) as fresh:
-            report = await exploration.given_up(str(error), _mode(request, fresh, job))
+            report = await exploration.given_up(str(error), mode_of(request, fresh, job))
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
@@ -192,7 +192,8 @@ def _remembered_as(request: Request, mode: Mode) -> str:
     return f"{mode.key}#{request.node}" if request.node else mode.key
 
 
-def _mode(request: Request, lane: Lane, job: Job) -> Mode:
+def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
+    """How a lane runs this job: through its queue, or the handler alone."""
     function = request.rig.reference(job.function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
@@ -327,4 +328,4 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return box[0]
 
 
-__all__ = ["Job", "Request", "Result", "explore", "run", "verdict_of"]
+__all__ = ["Job", "Request", "Result", "explore", "mode_of", "run", "verdict_of"]

@@ -57,6 +57,15 @@ class QueueMode:
     def settings(self) -> Settings:
         return self._settings or self._crew.settings
 
+    @property
+    def crew(self) -> Crew:
+        """Who works here; there while the mode is open."""
+        return self._crew
+
+    def enqueued(self) -> list[str]:
+        """Ids of the jobs that the present case put on the broker. Raises CaseError when there is none."""
+        return self._enqueued(self._crew)
+
     async def open(self) -> None:
         if self._crew_key not in self.lane.kept:
             self.lane.kept[self._crew_key] = await Crew.hire(self.lane, safe=self.safe, boot=self.boot)
@@ -191,6 +200,7 @@ class Crew:
         self.boot = ZYGOTE
         self._tasks = Tasks()
         self._booting: asyncio.Task[None] | None = None
+        self._paired = False
 
     @classmethod
     async def hire(cls, lane: Lane, *, safe: bool, boot: str) -> Crew:
@@ -246,6 +256,34 @@ class Crew:
         for seat in self.seats:
             await seat.kill()
             await seat.slot.close()
+
+    @property
+    def spare(self) -> Seat:
+        """The seat that is not the active one."""
+        return next(seat for seat in self.seats if seat is not self.active)
+
+    async def pair(self) -> None:
+        """Both workers take jobs, until `part`."""
+        await self.staffed()
+        spare = self.spare
+        if not spare.alive:
+            await spare.boot(standby=True)
+            self._paired = False
+        if not self._paired:
+            spare.begin()
+            spare.slot.release()
+            self._paired = True
+
+    async def part(self) -> None:
+        """One worker takes jobs, and the other one is a spare that is held at its first fetch, as before `pair`."""
+        if not self._paired:
+            return
+        self._paired = False
+        spare = self.spare
+        await spare.kill()
+        spare.begin()
+        if self.boot != COLD:
+            self._booting = self._tasks.start(f"boot {spare.slot.name}", spare.boot(standby=True))
 
     async def close(self) -> None:
         await self._tasks.close()

@@ -162,6 +162,8 @@ class Stage:
     async def close(self) -> None:
         """Ends every process of the run, whatever state it is in, and removes its folder."""
         try:
+            # The app first: what it would still write is not written to a server that is left as it was found.
+            await self.supervisor.close(but=[one.worker for one in self._services.values() if one.worker is not None])
             for service in self._services.values():
                 await service.stop()
         finally:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..checks.backoff import BackoffRule
 from ..checks.contracts import Contract
 from ..faults.model import Fault
 from ..faults.where import NOWHERE, Where
@@ -120,19 +121,18 @@ class ContractHolds:
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
-    """Understood and checked as text, and not carried out by this version; a run with it is never green."""
+class BackoffIs:
+    """The waits between attempts at a provider are as claimed."""
 
-    name: str
-    values: Mapping[str, Any] = field(default_factory=dict)
+    rule: BackoffRule
     where: Where = field(default=NOWHERE, compare=False)
 
     @property
     def text(self) -> str:
-        return self.name
+        return self.rule.text
 
 
-Expectation = ContractHolds | NoneLost | CountsAre | RecoveredWithin | NotYet
+Expectation = ContractHolds | NoneLost | CountsAre | RecoveredWithin | BackoffIs
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from ..faults.model import (
 )
 from . import units
 from .nodes import Fields, Problem, Value, unknown
+from .read_outages import OUTAGE_FIELDS, read_reply
 from .read_toxics import TOXIC_FIELDS, read_toxic
 from .read_triggers import INSTANT, LASTING, read_trigger
 
@@ -35,7 +36,7 @@ FIELDS = {
     "restart": INSTANT,
     "duplicate": ("mode", "delay", "at", "for", "during", "times"),
     "toxic": ("upstream", "on", *TOXIC_FIELDS, *LASTING),
-    "outage": ("status", *LASTING),
+    "outage": (*OUTAGE_FIELDS, *LASTING),
     "deploy": ("from", "mix", "rollback", "step", "at", "for", "after"),
 }
 """What each kind may have beside its own word."""
@@ -110,7 +111,7 @@ class _Reader:
     def _outage(self, fields: Fields, value: Value) -> Outage:
         return Outage(
             upstream=_upstream(value),
-            status=fields.get("status", _status, None),
+            reply=read_reply(fields),
             trigger=read_trigger(fields, True, "an outage"),
             where=fields.where,
         )
@@ -176,13 +177,6 @@ def _upstream(value: Value) -> str:
 
 def _back(value: Value) -> float | None:
     return None if value.text() == "never" else value.unit(units.duration)
-
-
-def _status(value: Value) -> int:
-    status = value.whole("an HTTP status such as 503")
-    if not 400 <= status <= 599:
-        raise value.wrong("an HTTP status from 400 to 599")
-    return status
 
 
 def _point(fields: Fields) -> NamedPoint | None:

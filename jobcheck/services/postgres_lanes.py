@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from ..errors import ServiceError, WaitTimeout
+from ..errors import ServiceError, UsageError, WaitTimeout
 from ..workers.env import scrubbed
 from ..workers.spec import ProcessSpec
 from ..workers.supervisor import Worker
@@ -148,12 +148,11 @@ class PostgresService(Service):
         return self._template
 
     async def _set_up(self, address: Address) -> None:
-        setup = self.spec.setup.strip()
-        file = self.place.root / setup
-        if file.suffix == ".sql" and " " not in setup:
+        file = setup_file(self.spec, self.place)
+        if file is not None:
             await self._run_file(file, address)
         else:
-            await self._run_command(setup, address)
+            await self._run_command(self.spec.setup.strip(), address)
 
     async def _run_file(self, file: Path, address: Address) -> None:
         try:
@@ -242,3 +241,20 @@ class PostgresService(Service):
         self._clones += 1
         async with pg_client(address) as connection:
             await rows(connection, RESTART_SEQUENCES.replace("{base}", str(start)))
+
+
+def setup_file(spec: Postgres, place: Place) -> Path | None:
+    """The SQL file that is the setup; None where it is a command."""
+    setup = spec.setup.strip()
+    file = place.root / setup
+    return file if file.suffix == ".sql" and " " not in setup else None
+
+
+def check_setup(spec: Postgres, place: Place) -> None:
+    """Raises UsageError for a setup file that is not there: before any server is started for it."""
+    file = setup_file(spec, place)
+    if file is not None and not file.is_file():
+        raise UsageError(
+            f"{place.name}: expected the setup file {file}, and there is none",
+            hint=f"its path counts from {place.root}, the folder of the rig's app",
+        )

@@ -18,7 +18,7 @@ from . import base, find, wheels
 from .base import Place
 from .clients import pg_connect, rows
 from .postgres_data import SUPERUSER, account, can_run, copy_programs, prepare
-from .postgres_lanes import PostgresService
+from .postgres_lanes import PostgresService, check_setup
 from .spec import Address, Postgres
 
 READY_WITHIN = 30.0
@@ -44,7 +44,9 @@ SETTINGS = {
 
 
 async def start(spec: Postgres, place: Place) -> PostgresService:
-    """Takes a given server or starts one. Raises ServiceError, or UsageError for a url that is not allowed."""
+    """Takes a given server or starts one. Raises ServiceError, or UsageError for a url that is not allowed, or a setup
+    file that is not there."""
+    check_setup(spec, place)
     if spec.url:
         return await _given(spec, place)
     wanted = base.choice()

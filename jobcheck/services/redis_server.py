@@ -8,8 +8,11 @@ import signal
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import redis.asyncio
 import redis.exceptions
+from redis.client import NEVER_DECODE
 
 from ..aio import wait_until
 from ..errors import ServiceError, WorkerError
@@ -24,7 +27,9 @@ PRIVATE_DATABASES = 1024
 """Database numbers of a private server; lanes take them in turn, from 1."""
 CLAIM = "jobcheck:claim"
 """Key by which a run keeps a database number of a given server from other runs."""
-CLAIM_SECONDS = 3600
+CLAIM_SECONDS = 24 * 3600
+"""Longer than any run: as long as the claim is there, what lies in that number is ours."""
+SCANNED = 500
 READY_WITHIN = 20.0
 """Seconds."""
 PORT_TRIES = 5
@@ -74,10 +79,8 @@ class RedisService(Service):
             if self.owned:
                 await client.flushdb()
             else:
-                # What the jobs left there stays: this server is not ours to empty.
                 del self._lanes[lane]
-                if await client.get(CLAIM) == self.place.supervisor.run_id:
-                    await client.delete(CLAIM)
+                await self._leave(client)
 
     async def stop(self) -> None:
         if not self.owned:
@@ -85,6 +88,22 @@ class RedisService(Service):
                 with contextlib.suppress(redis.exceptions.RedisError, OSError):
                     await self.drop(lane)
         await super().stop()
+
+    async def _leave(self, client: redis.asyncio.Redis) -> None:
+        """Leaves a number of a given server as it was found, which was empty, as long as it is still ours: nobody else
+        was to use it. The claim goes last, so that what could not be removed is not taken for somebody's data."""
+        if await client.get(CLAIM) != self.place.supervisor.run_id:
+            return
+        ask: Any = client.execute_command
+        cursor, first = 0, True
+        while first or cursor:
+            # Keys are any bytes, and this client reads texts.
+            options: dict[str, Any] = {NEVER_DECODE: True}
+            cursor, keys = await ask("SCAN", cursor, "COUNT", SCANNED, **options)
+            if left := [key for key in keys if key != CLAIM.encode()]:
+                await client.delete(*left)
+            first = False
+        await client.delete(CLAIM)
 
     def _at(self, number: int) -> Address:
         return replace(self.address, path=str(number))

@@ -6,6 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from ..errors import UsageError
+from ..faults.outages import Beyond, Capacity
+from ..scenario import units
+
+A_CAPACITY = "write capacity='50/s'"
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -110,7 +116,41 @@ class Provider:
     host: str = ""
     """The provider's real name, `api.example.com` or `*.example.com` (several with commas), where the app has it built
     in: clients that keep to HTTPS_PROXY are led to the stand-in, with a certificate of that name."""
+    capacity: str | float = ""
+    """Calls that it can serve, `50/s` or a number a second; empty: any number."""
+    queue: int | None = None
+    """Calls that wait for their turn; None: any number."""
+    beyond: Beyond = 503
+    """What those beyond the queue are told; `slow`: they wait as well."""
     kind: str = "provider"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for a capacity that is none."""
+        if self.capacity == "" and (self.queue is not None or self.beyond != 503):
+            raise UsageError(f"provider: queue and beyond belong to a capacity, and there is none; {A_CAPACITY}")
+        if self.queue is not None and (not isinstance(self.queue, int) or isinstance(self.queue, bool)):
+            raise UsageError(f"provider: expected queue to be a whole number, got {self.queue!r}")
+        if self.queue is not None and self.queue < 0:
+            raise UsageError(f"provider: expected queue to be 0 or more, got {self.queue}")
+        if self.beyond != "slow" and not (isinstance(self.beyond, int) and 400 <= self.beyond <= 599):
+            raise UsageError(f"provider: expected beyond to be a status such as 503, or 'slow', got {self.beyond!r}")
+        _ = self.limit
+
+    @property
+    def limit(self) -> Capacity | None:
+        """The capacity as data. Raises UsageError."""
+        if self.capacity == "":
+            return None
+        rate = self.capacity
+        if isinstance(rate, str):
+            try:
+                rate = units.rate(rate)
+            except units.NoUnit as error:
+                near = f"; did you mean {error.near!r}?" if error.near else ""
+                raise UsageError(f"provider: expected capacity to be {error}, got {self.capacity!r}{near}") from None
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not rate > 0:
+            raise UsageError(f"provider: expected capacity to be {units.A_RATE}, got {self.capacity!r}")
+        return Capacity(float(rate), self.queue, self.beyond)
 
 
 @dataclass(frozen=True, slots=True)

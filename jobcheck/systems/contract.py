@@ -63,6 +63,10 @@ class Meaning:
     """The job that enqueued this one, where the message says so."""
 
 
+ORPHANED = "orphaned"
+"""In place of a role: the job was acknowledged although the process that ran it had died."""
+
+
 @dataclass(frozen=True, slots=True)
 class Blame:
     """Where a loss is laid."""
@@ -167,6 +171,7 @@ class System(Protocol):
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         """For a job that was lost and not handed out again: whose fault it is.
 
-        `passed` are the roles of the points that were through when the worker died, `coming` is that of the next.
+        `passed` are the roles of the points that were through when the worker died, `coming` is that of the next;
+        ORPHANED is among them where a child of the worker died and its parent acknowledged the job.
         """
         ...

@@ -79,6 +79,10 @@ class Trace:
         if text not in self.notes:
             self.notes.append(text)
 
+    def now(self) -> float:
+        """Seconds since the trial began."""
+        return self._clock.now() - self.started
+
     def touch(self) -> None:
         """Something that matters moved just now."""
         self.last_at = self._clock.now()

@@ -7,6 +7,7 @@ import os
 import pwd
 import re
 import subprocess
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypedDict
 
@@ -104,11 +105,12 @@ class Supervisor:
         if self.guardian:
             self.guardian.unwatch(worker.pid)
 
-    async def close(self) -> None:
-        """Kills all trees. They are all signalled before the first one is waited for."""
-        for worker in self.workers:
+    async def close(self, but: Collection[Worker] = ()) -> None:
+        """Kills all trees, but for these. They are all signalled before the first one is waited for."""
+        mine = [worker for worker in self.workers if worker not in but]
+        for worker in mine:
             worker.kill_now()
-        for worker in list(self.workers):
+        for worker in mine:
             await self.forget(worker)
 
     def _own(self, worker: Worker, start: int) -> Worker:

@@ -20,6 +20,7 @@ from jobcheck.effects.ledger import Ledger
 from jobcheck.effects.mail import SmtpSink
 from jobcheck.effects.marks import MarkServer
 from jobcheck.effects.provider import HttpProvider
+from jobcheck.faults.outages import Reply
 from jobcheck.services.spec import Provider
 
 KEYED = Provider(idempotency="Idempotency-Key")
@@ -300,10 +301,10 @@ def test_routes_with_wildcards_functions_and_fixed_answers() -> None:
 def test_an_outage_answers_everything_until_it_ends() -> None:
     async def main() -> None:
         async with provider() as server:
-            server.outage(503)
+            server.begin_outage("down", Reply(503))
             assert (await asyncio.to_thread(post, server, path="/any")).status_code == 503
             assert (await asyncio.to_thread(requests.get, server.url, timeout=10)).status_code == 503
-            server.outage(None)
+            server.end_outage("down")
             assert (await asyncio.to_thread(post, server)).status_code == 201
 
     asyncio.run(main())

@@ -121,7 +121,9 @@ def test_redis_lanes_do_not_see_each_other_and_start_over_when_asked_again(tmp_p
     with_rig(tmp_path, body)
 
 
-def test_a_given_redis_is_never_emptied_and_its_full_databases_are_passed_over(tmp_path: Path, origin: str) -> None:
+def test_a_given_redis_is_left_as_it_was_and_its_full_databases_are_passed_over(tmp_path: Path, origin: str) -> None:
+    """The number that was empty is empty again, as long as the claim says that all in it is ours."""
+
     async def body(rig: Rig) -> None:
         server = (await rig.start(Redis(), "server")).address
         async with redis_client(server) as client:
@@ -132,10 +134,18 @@ def test_a_given_redis_is_never_emptied_and_its_full_databases_are_passed_over(t
         lane = await given.namespace("1")
         assert lane.name == "1", "0 is not empty"
         async with redis_client(lane) as client:
-            await client.set("left", "by a job")
+            await client.mset({f"left{number}": "by a job" for number in range(1200)})
+            await client.set(b"\xff\x00 no text", "a pickle's key")
+        other = await given.namespace("2")
+        assert other.name == "2"
+        async with redis_client(other) as client:
+            await client.delete("jobcheck:claim")
+            await client.set("theirs", "by whoever took the number away from us")
         await given.stop()
         async with redis_client(lane) as client:
-            assert await client.keys("*") == ["left"]
+            assert await client.dbsize() == 0
+        async with redis_client(other) as client:
+            assert await client.keys("*") == ["theirs"]
         async with redis_client(server) as client:
             assert await client.get("precious") == "1"
 
@@ -269,8 +279,8 @@ def test_a_setup_that_fails_shows_its_output(tmp_path: Path) -> None:
         assert "migrating\n    no such column" in caught.value.message
         with pytest.raises(ServiceError, match="syntax error"):
             await (await rig.start(Postgres(setup="bad.sql"), "db2")).namespace("1")
-        with pytest.raises(ServiceError, match=r"expected the setup file .*none\.sql"):
-            await (await rig.start(Postgres(setup="none.sql"), "db3")).namespace("1")
+        with pytest.raises(UsageError, match=r"db3: expected the setup file .*none\.sql, and there is none"):
+            await rig.start(Postgres(setup="none.sql"), "db3")
 
     with_rig(tmp_path, body)
 

@@ -79,6 +79,12 @@ REFUSED = {
         3,
         ("redis://:***@redis.example.com:6379/0 is not on this machine", "allow_host='redis.example.com'"),
     ),
+    "a setup file that is not there": (
+        {"text": rig('"broker": jobcheck.redis(), "db": jobcheck.postgres(setup="schma.sql")')},
+        ("explore", *QUEUE),
+        3,
+        ("db: expected the setup file ", "/project/schma.sql, and there is none", "try: its path counts from "),
+    ),
     "a rig file with a syntax error": (
         {"text": "import jobcheck\ntiny = jobcheck.Rig(\n"},
         ("explore", *QUEUE),

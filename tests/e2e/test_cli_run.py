@@ -153,6 +153,31 @@ def _every_key_is_described(scenarios: list[dict[str, Any]]) -> None:
         assert set(part) == keys_of(section), section
 
 
+def test_a_file_that_turns_out_wrong_takes_no_report_of_another_one_away(project: Path) -> None:
+    """Its contract speaks of what only its clean case can show."""
+    (project / "scenarios" / "1-naive.yaml").write_text(RIGHT.replace("mark mail", "mark nothing"))
+    (project / "scenarios" / "3-right.yaml").write_text(RIGHT.replace("The right job", "It"))
+    done = jobcheck(project, "run", "scenarios", "--seed", "7", code=3)
+    words = " ".join(done.stdout.split())
+    assert "at least once: mark nothing: the clean run never showed it" in words
+    scenarios = json.loads((project / "reports" / "latest" / "report.json").read_text())["scenarios"]
+    assert [(one["verdict"], one.get("usage", False)) for one in scenarios] == [
+        ("unknown", True),
+        ("ok", False),
+        ("ok", False),
+    ]
+
+
+def test_the_mistakes_of_all_files_are_told_before_anything_starts(here: Callable[..., str], project: Path) -> None:
+    (project / "scenarios" / "1-naive.yaml").write_text(NAIVE.replace("put_naive", "put_nave"))
+    (project / "scenarios" / "2-right.yml").write_text(RIGHT.replace("title", "titel"))
+    said = here("run", "scenarios", code=3)
+    assert "scenarios/1-naive.yaml:3: " in said
+    assert "did you mean put_naive?" in said
+    assert "scenarios/2-right.yml:1: " in said
+    assert not (project / "reports").exists()
+
+
 def test_a_fault_that_met_nobody_ends_with_2_whatever_engine_does_the_toxics(project: Path) -> None:
     text = RIGHT.replace("before store SET", "before store GETDEL").replace("faults:\n", "faults:\n" + TOXIC)
     (project / "scenarios" / "3-idle.yaml").write_text(text)

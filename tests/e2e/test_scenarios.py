@@ -18,6 +18,8 @@ from jobcheck.runner.facade import Result
 from jobcheck.runner.scenarios.campaign import dry, load, run_scenario
 from jobcheck.store.journal import read_journal
 
+from . import tiny
+
 APPS = Path(__file__).parents[2] / "scenarios" / "apps"
 CONTRACTS = """\
   - exactly_once: payments POST /charges
@@ -129,6 +131,22 @@ def test_a_job_that_dies_between_its_delivery_and_its_reservation_is_lost_at_the
     assert [one["passed"] for one in bad["jobs"][0]["deliveries"]] == [["delivery"]]
 
 
+@pytest.mark.parametrize(("rejects", "losses"), [(False, 1), (True, 0)])
+def test_the_job_of_a_killed_child_is_lost_by_the_settings(tmp_path: Path, rejects: bool, losses: int) -> None:
+    """Celery's parent acknowledges it, unless task_reject_on_worker_lost says otherwise."""
+    body = "    import time\n    time.sleep(0.2)\n" + tiny.ONCE
+    tiny.write(tmp_path, body, settings=f"app.conf.task_reject_on_worker_lost = {rejects}")
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "title: a child dies\nrig: rig.py:tiny\nworkload: {enqueue: enqueue, count: 6, rate: 4/s}\nworkers: 1\n"
+        "faults:\n  - {kill: child, at: 0.4s}\nexpect:\n  - exactly_once: mark done\n"
+    )
+    scenario = only(run(file, tmp_path).report)
+    assert scenario["problem"] == "", scenario["actions"]
+    assert scenario["losses"] == {"handler": 0, "settings": losses, "transport": 0}, scenario["bad"]
+    assert scenario["verdict"] == ("broken" if losses else "ok")
+
+
 def test_on_rabbitmq_nothing_is_lost(tmp_path: Path) -> None:
     """The same kill at the delivery, kills at random moments and copies: every case has all of its effects."""
     faults = """\
@@ -213,7 +231,10 @@ def test_a_broker_that_dies_for_good_ends_the_run_with_what_it_had(tmp_path: Pat
     assert scenario["counts"]["attempted"] >= 5
 
 
-SHIPPED = ("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once")
+SHIPPED = (
+    *("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once"),
+    "provider-outage",
+)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -43,7 +43,7 @@ class Actor:
 
     def __init__(self, world: World, said: Callable[[Done], None]) -> None:
         self.world = world
-        self.weather = Weather(world.lane, world.posts, world.book, world.work)
+        self.weather = Weather(world.lane, world.posts, world.book, world.work, world.producers)
         self._said = said
         self._tasks = Tasks()
         self._going = 0

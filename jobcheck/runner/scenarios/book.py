@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...clock import Clock
 from ...faults.actions import Happening, JobDelivered, JobEnded
-from ...systems.contract import Dialect, Meaning
+from ...systems.contract import ORPHANED, Dialect, Meaning
 from ...tap.link import Link
 from ...tap.listener import Slot
 from ...wire.unit import Kind, Unit
@@ -34,6 +34,8 @@ class Delivery:
     reserved: bool = False
     """The broker has noted that this worker has it."""
     acked: bool = False
+    orphaned: bool = False
+    """It was acknowledged after the process that ran it had been killed: by the worker's parent, which lives on."""
     fate: str = RUNNING
     how: str = ""
     """How it ended by the worker's own word."""
@@ -43,7 +45,8 @@ class Delivery:
     @property
     def passed(self) -> tuple[str, ...]:
         """The roles of what was through of it."""
-        return ("delivery", *(("reserve",) if self.reserved else ()), *(("ack",) if self.acked else ()))
+        said = {"reserve": self.reserved, "ack": self.acked, ORPHANED: self.orphaned}
+        return ("delivery", *(role for role, passed in said.items() if passed))
 
     @property
     def stranded(self) -> bool:
@@ -147,6 +150,7 @@ class Book:
     def settled(self, number: str, delivery: Delivery) -> None:
         """The broker took the ack of a delivery; with late acks it has ended."""
         delivery.acked = True
+        delivery.orphaned = delivery.fate == DIED
         if self._late() and delivery.fate == RUNNING:
             self._end(number, delivery, delivery.how)
 

@@ -63,6 +63,19 @@ def load(path: Path, seed: int | None = None, engine: str = "") -> Loaded:
     return Loaded(path, scenario, rig, chosen)
 
 
+def load_all(files: Sequence[Path], seed: int | None = None, engine: str = "") -> list[Loaded]:
+    """Reads all files and their rigs. Raises UsageError with the mistakes of all of them."""
+    loaded, wrong = [], list[UsageError]()
+    for path in files:
+        try:
+            loaded.append(load(path, seed, engine))
+        except UsageError as error:
+            wrong.append(error)
+    if wrong:
+        raise UsageError("\n".join(error.message for error in wrong), hint=wrong[0].hint if len(wrong) == 1 else "")
+    return loaded
+
+
 def dry(path: Path, seed: int | None = None) -> list[str]:
     """The plan of a file, a line each, without starting anything. Raises UsageError."""
     loaded = load(path, seed)
@@ -77,12 +90,13 @@ async def run_scenario(path: Path, bus: Bus, *, seed: int | None = None, reports
 async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
     """Runs the files one after another; all of them are read and checked before the first one starts.
 
-    Raises UsageError for files that are wrong. A scenario that cannot be run is *unknown*, and the next one goes on;
-    after Ctrl-C the one that ran is reported as far as it came, and no other is started.
+    Raises UsageError for files that are wrong, all of them at once. A scenario that cannot be run is *unknown*, also
+    where only its clean case shows what is wrong with the file, and the next one goes on (a single file raises); after
+    Ctrl-C the one that ran is reported as far as it came, and no other is started.
     """
     if not request.files:
         raise UsageError("expected at least one scenario file", hint="jobcheck run scenarios/*.yaml")
-    loaded = [load(path, request.seed, request.engine) for path in request.files]
+    loaded = load_all(request.files, request.seed, request.engine)
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment: dict[str, Any] = {
@@ -105,7 +119,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         redacted = 0
         for number, one in enumerate(loaded):
             async with Stage(seed=one.seed, bus=bus, logs=logs / f"{number + 1}-{one.path.stem}") as stage:
-                reports.append(await _one(one, stage, bus, journal))
+                reports.append(await _one(one, stage, bus, journal, alone=len(loaded) == 1))
                 redacted += stage.redactor.count
             if reports[-1].get("aborted"):
                 break
@@ -125,17 +139,19 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
     return Result(report, folder)
 
 
-async def _one(loaded: Loaded, stage: Stage, bus: Bus, journal: Journal) -> dict[str, Any]:
+async def _one(loaded: Loaded, stage: Stage, bus: Bus, journal: Journal, *, alone: bool) -> dict[str, Any]:
     scenario = loaded.scenario
     began = REAL.now()
     try:
         async with ScenarioLane(stage, loaded.rig, scenario.engine) as lane:
             run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write)
             report = await run.run()
-    except UsageError:
-        raise
     except JobcheckError as error:
+        if alone and isinstance(error, UsageError):
+            raise
         report = _could_not_run(loaded, str(error))
+        if isinstance(error, UsageError):
+            report["usage"] = True
         journal.write("scenario", **report)
     counts = str(report.get("counts_text", ""))
     bus.emit(ScenarioFinished(scenario.title, str(report["verdict"]), counts, round(REAL.now() - began, 2)))

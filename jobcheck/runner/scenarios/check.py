@@ -8,11 +8,16 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
+from ...faults.outages import KEY
 from ...faults.where import Where
-from ...scenario.model import Scenario
+from ...scenario.model import BackoffIs, Scenario
 from ...scenario.parse import parse
+from ...scenario.read_outages import OUTAGE_FIELDS
 from ...services.spec import Provider
+from ..asked import found
 from ..rig import Rig, load_rig
+
+A_KEY = "say which header has them: jobcheck.provider(idempotency='Idempotency-Key')"
 
 
 def read_scenario(path: Path, shown: str = "") -> Scenario:
@@ -41,16 +46,28 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
         (name, scenario.where.lead("settle")) for name in scenario.settle
     ]:
         try:
-            rig.reference(name)
+            reference = rig.reference(name)
+            if not scenario.versions:  # a version may have functions of its own
+                found(reference)
         except UsageError as error:
-            wrong.append(f"{where}{error.message}")
+            wrong.append(f"{where}{error.message}" + (f"; {error.hint}" if error.hint.startswith("did you") else ""))
     names = [*rig.upstreams, *(effect for effect in ("rows", "files", "mark"))]
+    for item in scenario.expect:
+        if isinstance(item, BackoffIs):
+            wrong += _backoff(item, rig)
     for contract in scenario.contracts:
         lead = contract.effect.partition(" ")[0]
         if lead not in names and lead not in rig.effects:
             wrong.append(f"{_line_of(scenario, contract.text)}{_unknown('effect', lead, names)}")
     if wrong:
         raise UsageError("\n".join(wrong))
+
+
+def _backoff(item: BackoffIs, rig: Rig) -> Iterable[str]:
+    name = item.rule.provider
+    providers = [one for one, spec in rig.upstreams.items() if isinstance(spec, Provider)]
+    if name not in providers:
+        yield f"{item.where.lead()}{_unknown('provider', name, providers) if providers else 'the rig has no provider'}"
 
 
 def _line_of(scenario: Scenario, text: str) -> str:
@@ -63,9 +80,13 @@ def _fault(fault: Fault, rig: Rig, workers: int) -> Iterable[str]:
     elif isinstance(fault, Outage):
         yield from _upstream(fault.upstream, rig, fault.where, "outage")
         spec = rig.upstreams.get(fault.upstream)
-        if fault.status is not None and spec is not None and not isinstance(spec, Provider):
+        if isinstance(spec, Provider):
+            if fault.reply.each == KEY and not spec.idempotency:
+                yield f"{fault.where.lead('first')}{fault.upstream!r} knows no keys; {A_KEY}"
+        elif spec is not None and not fault.reply.refused:
+            field = next(name for name in OUTAGE_FIELDS if name in fault.where.fields)
             yield (
-                f"{fault.where.lead('status')}a status is what an HTTP provider answers, and {fault.upstream!r} is "
+                f"{fault.where.lead(field)}{field!r} is said of an HTTP provider, and {fault.upstream!r} is "
                 f"{spec.kind}; leave it out: connections are refused then"
             )
     elif isinstance(fault, Kill) and fault.point is not None:

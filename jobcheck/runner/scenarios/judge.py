@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ...checks.backoff import judge_backoff
 from ...checks.clean import Clean, uncontracted
 from ...checks.contracts import Contract, at_least_once
 from ...checks.counts import CaseOutcome, CaseResult, Counts, Tally, tally
@@ -13,9 +14,10 @@ from ...explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ...faults.model import Deploy, Duplicate, Fault, Outage, Poison
 from ...history.ids import short_id
 from ...history.records import Effect, Verdict
-from ...scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, RecoveredWithin, Scenario
+from ...scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, RecoveredWithin, Scenario
 from ...systems.contract import Settings, System
 from .book import DIED, ENDED, Book, Job
+from .providers import attempts_of
 from .work import Enqueued
 from .world import Done
 
@@ -65,7 +67,7 @@ def judge_scenario(seen: Seen) -> Judged:
     problems = [seen.problem] if seen.problem else []
     if not seen.aborted:
         problems += [f"not exercised: {item['text']} never met a running job" for item in faults if not item["met"]]
-    problems += [f"{item['text']}: not checked by this version" for item in expectations if item["held"] is None]
+    problems += [f"cannot be told: {item['text']}: {item['detail']}" for item in expectations if item["held"] is None]
     if not seen.cases:
         problems.append("no case was enqueued")
     unsure = [case for case in seen.cases if not case.acknowledged]
@@ -162,8 +164,10 @@ def _held(item: Any, found: Tally, layers: dict[str, str], seen: Seen) -> tuple[
         if seen.recovered is None:
             return False, "it did not become quiet"
         return seen.recovered <= item.seconds, f"quiet {seen.recovered:.1f} s after the healing"
-    assert isinstance(item, NotYet)
-    return None, ""
+    assert isinstance(item, BackoffIs)
+    attempts, left_out = attempts_of(item.rule, seen.effects, seen.book, seen.clean)
+    held, detail = judge_backoff(item.rule, attempts)
+    return held, detail + (f"; {left_out} case(s) left out, killed or doubled" if left_out else "")
 
 
 def _contract(text: str, found: Tally, layers: dict[str, str]) -> tuple[bool, str]:

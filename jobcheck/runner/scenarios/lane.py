@@ -9,6 +9,7 @@ from ...checks.ownership import assign
 from ...errors import UsageError
 from ...faults.actions import AddToxic
 from ...faults.model import EVERYBODY, PRODUCERS, WORKERS
+from ...faults.toxics import Down
 from ...history.records import CaseRecord, Effect
 from ...network.engine import ToxicEngine
 from ...network.toxiproxy import ToxiproxyEngine
@@ -142,15 +143,16 @@ class Network:
         for proxy in self._added.pop(name, ()):
             await self._engine.remove(proxy, name)
 
-    async def cut_off(self, upstream: str) -> None:
-        """Nobody reaches the upstream."""
-        for slot in self.slots(EVERYBODY):
-            await self._engine.disable(f"{slot}:{upstream}")
+    async def cut_off(self, upstream: str, name: str) -> None:
+        """Nobody reaches the upstream, until `let_back` of this name and of every other one."""
+        proxies = [f"{slot}:{upstream}" for slot in self.slots(EVERYBODY)]
+        self._added[name] = proxies
+        for proxy in proxies:
+            await self._engine.add(proxy, Down(), name=name)
 
-    async def let_back(self, upstream: str) -> None:
-        """The upstream can be reached again."""
-        for slot in self.slots(EVERYBODY):
-            await self._engine.enable(f"{slot}:{upstream}")
+    async def let_back(self, name: str) -> None:
+        """The upstream can be reached again. Nothing happens when it was not cut off under this name."""
+        await self.remove(name)
 
     async def heal(self) -> None:
         """Nothing is left of any toxic or outage."""

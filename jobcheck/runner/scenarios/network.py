@@ -14,8 +14,9 @@ from ...faults.model import EVERYBODY
 from ...faults.toxics import Down
 from .book import Book
 from .lane import PRODUCER, ScenarioLane
+from .owners import Owners
 from .posts import Post
-from .work import Work
+from .work import Producers, Work
 
 Tell = Callable[..., Any]
 LONGER = 5.0
@@ -35,33 +36,36 @@ class _Spell:
 class Weather:
     """Carries out changes of the network, one after another."""
 
-    def __init__(self, lane: ScenarioLane, posts: Mapping[str, Post], book: Book, work: Work) -> None:
+    def __init__(
+        self, lane: ScenarioLane, posts: Mapping[str, Post], book: Book, work: Work, producers: Producers
+    ) -> None:
         self._lane = lane
         self._posts = posts
         self._book = book
         self._work = work
+        self._owners = Owners(work, producers)
         self._spells: dict[str, _Spell] = {}
         self._turn = asyncio.Lock()
 
     async def change(self, action: Action, tell: Tell) -> None:
         """Carries out one change; the end of a fault that has met no job yet is put off for a while."""
         if isinstance(action, RemoveToxic | EndOutage):
-            await self._met(action.name if isinstance(action, RemoveToxic) else f"outage of {action.upstream}")
+            await self._met(action.name)
         async with self._turn:
             if isinstance(action, AddToxic):
                 self._begin(action.name, action)
                 await self._lane.network.add(action)
                 tell(action, "")
             elif isinstance(action, BeginOutage):
-                self._begin(f"outage of {action.upstream}", action)
-                await self._outage(action.upstream, action.status or 0)
+                self._begin(action.name, action)
+                await self._outage(action)
                 tell(action, "")
             elif isinstance(action, RemoveToxic):
                 await self._lane.network.remove(action.name)
                 self._end(action.name, action, tell)
             elif isinstance(action, EndOutage):
-                await self._outage(action.upstream, None)
-                self._end(f"outage of {action.upstream}", action, tell)
+                await self._restored(action)
+                self._end(action.name, action, tell)
 
     async def _met(self, name: str) -> None:
         try:
@@ -81,24 +85,24 @@ class Weather:
         """Ends everything that still acts. All of it is tried, whatever fails."""
         async with self._turn:
             for provider in self._lane.providers.values():
-                provider.outage(None)
+                provider.outages.end_all()
             try:
                 await self._lane.network.heal()
             finally:
                 for name, spell in list(self._spells.items()):
                     self._end(name, spell.action, tell, "until the end")
 
-    async def _outage(self, upstream: str, status: int | None) -> None:
-        """A provider answers `status`; 0, or another kind of upstream: nobody reaches it. None: it is over."""
-        provider = self._lane.providers.get(upstream)
-        if status is None:
-            if provider is not None:
-                provider.outage(None)
-            await self._lane.network.let_back(upstream)
-        elif provider is not None and status:
-            provider.outage(status)
+    async def _outage(self, action: BeginOutage) -> None:
+        provider = self._lane.providers.get(action.upstream)
+        if provider is None or action.reply.refused:
+            await self._lane.network.cut_off(action.upstream, action.name)
         else:
-            await self._lane.network.cut_off(upstream)
+            provider.begin_outage(action.name, action.reply, self._owners)
+
+    async def _restored(self, action: EndOutage) -> None:
+        if (provider := self._lane.providers.get(action.upstream)) is not None:
+            provider.end_outage(action.name)
+        await self._lane.network.let_back(action.name)
 
     def _begin(self, name: str, action: AddToxic | BeginOutage) -> None:
         self._spells[name] = _Spell(action, self._seen(action), len(self._book.running()))
@@ -109,7 +113,9 @@ class Weather:
         if spell is None:
             tell(action, "it had not begun")
             return
-        if self._silent(spell.action):
+        if isinstance(spell.action, BeginOutage) and not spell.action.reply.refused:
+            text = f"{met} call(s) met it" if met else "no call met it"
+        elif self._silent(spell.action):
             text = f"{met} job(s) ran meanwhile" if met else "no job ran meanwhile"
         else:
             text = f"{met} message(s) of jobs met it" if met else "no job met it"
@@ -118,13 +124,15 @@ class Weather:
 
     def _silent(self, action: AddToxic | BeginOutage) -> bool:
         """Nothing gets through, so that nothing of those who meet it is seen."""
-        return isinstance(action.toxic, Down) if isinstance(action, AddToxic) else not action.status
+        return isinstance(action.toxic, Down) if isinstance(action, AddToxic) else action.reply.refused
 
     def _seen(self, action: AddToxic | BeginOutage) -> int:
         """How much has been seen so far of what meets the fault."""
         if self._silent(action):
             return sum(len(job.deliveries) for job in self._book.jobs.values())
-        role = action.role if isinstance(action, AddToxic) else EVERYBODY
+        if isinstance(action, BeginOutage):
+            return self._lane.providers[action.upstream].outages.hits(action.name)
+        role = action.role
         slots = self._lane.network.slots(role)
         seen = sum(self._posts[name].gate.traffic[action.upstream] for name in slots if name in self._posts)
         if any(name.startswith(PRODUCER) for name in slots) and role != EVERYBODY:

@@ -96,8 +96,9 @@ class Post(Seat):
         if not children:
             raise WorkerError(f"expected {self.name} to have child processes to kill, and it has none (a solo pool?)")
         self.gate.detained = ""
+        await self.slot.drain()
+        jobs = self._book.died(self.name)  # before the kill: the parent may acknowledge them at once
         await self._worker.kill_child(children[0])
-        jobs = self._book.died(self.name)
         if hit is not None:
             await hit.link.cut(1.0)
         return Fallen(tuple(jobs), ())

@@ -26,6 +26,7 @@ from .gate import Arm
 from .judge import Judged, Seen, judge_scenario
 from .lane import ScenarioLane
 from .open import Baseline, open_world, record_clean, start_all
+from .providers import told
 from .quiet import Calm
 from .world import Done, World
 
@@ -267,6 +268,7 @@ class ScenarioRun:
         report = {
             **self._about(ending),
             **judged.report,
+            "providers": told(self.lane.providers, seen.effects),
             "owner_problems": owners[:5],
         }
         self._keep("scenario", **report)

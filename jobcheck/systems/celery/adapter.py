@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import AgentCall, Blame, Broker, Dialect, Launch, Settings
+from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
@@ -39,6 +39,7 @@ PRELOAD = (
 )
 TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "rabbitmq": OnRabbitMQ}
 """By kind of the rig's broker."""
+ORPHAN_MEND = "set task_reject_on_worker_lost=True: without it, Celery acknowledges the job of a child that was killed"
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
 
@@ -153,4 +154,6 @@ class Celery:
         return found["job"], "retrying" if how == "retry" else how
 
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
+        if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back
+            return Blame("settings", settings.mend or ORPHAN_MEND)
         return self.transport.blame_loss(passed, settings)

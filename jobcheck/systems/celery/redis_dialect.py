@@ -4,6 +4,7 @@ BRPOP celery ...                       poll; its reply is the delivery
 MULTI ZADD unacked_index HSET unacked EXEC    the reservation, which makes the delivery recoverable
 MULTI ZREM unacked_index HDEL unacked EXEC    the ack
 LPUSH celery {...}                     an enqueued job
+MULTI SET celery-task-meta-... PUBLISH ... EXEC    the job's result, where Redis is the result backend too
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...wire.unit import Kind, Unit
 from ..contract import Meaning
 
 NOISE_KEYS = (b"_kombu.", b"celeryev", b"pidbox", b"unacked_mutex", b".reply.")
+RESULT_KEY = b"celery-task-meta-"
 NOISE_COMMANDS = frozenset(
     {b"PUBLISH", b"SUBSCRIBE", b"PSUBSCRIBE", b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"WATCH", b"UNWATCH"}
 )
@@ -75,6 +77,8 @@ class RedisDialect:
             return self._enqueue(ops)
         if executes and names == {b"ZADD", b"HSET"}:
             return Meaning("reserve")
+        if all(RESULT_KEY in op[1] for op in ops if len(op) > 1) and names & {b"SET", b"SETEX"}:
+            return Meaning("result")
         return Meaning()
 
     def _enqueue(self, ops: list[tuple[bytes, ...]]) -> Meaning:

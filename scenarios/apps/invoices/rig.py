@@ -89,3 +89,39 @@ def new_invoice_locked(case: jobcheck.Case) -> None:
     from shop.variants import charge_and_mail_locked
 
     charge_and_mail_locked.delay(invoice_row(case))
+
+
+def new_invoice_check_then_act(case: jobcheck.Case) -> None:
+    from shop.at_once import charge_and_mail_check_then_act
+
+    charge_and_mail_check_then_act.delay(invoice_row(case))
+
+
+def new_invoice_drawn_once(case: jobcheck.Case) -> None:
+    from shop.at_once import charge_and_mail_drawn_once
+
+    charge_and_mail_drawn_once.delay(invoice_row(case))
+
+
+def charge_patient(case: jobcheck.Case) -> None:
+    from shop.backoff import charge_patient
+
+    charge_patient.delay(invoice_row(case))
+
+
+def charge_impatient(case: jobcheck.Case) -> None:
+    from shop.backoff import charge_impatient
+
+    charge_impatient.delay(invoice_row(case))
+
+
+def charge_stubborn(case: jobcheck.Case) -> None:
+    from shop.backoff import charge_stubborn
+
+    charge_stubborn.delay(invoice_row(case))
+
+
+def charge_in_step(case: jobcheck.Case) -> None:
+    from shop.backoff import charge_in_step
+
+    charge_in_step.delay(invoice_row(case))

@@ -20,3 +20,10 @@ create table job_effects (
     key text primary key,
     created_at timestamptz not null default now()
 );
+
+-- Idempotency keys that were drawn before a charge. No unique invoice_id: a second key has to be seen, not refused.
+create table charge_keys (
+    id bigint generated always as identity primary key,
+    invoice_id bigint not null references invoices (id),
+    key text not null
+);

@@ -118,3 +118,12 @@ def test_help_loads_neither_the_engine_nor_the_terminals():
     assert {name for name in loaded if name.startswith("jobcheck.")} <= {
         *("jobcheck.cli", "jobcheck.cli.main", "jobcheck.config", "jobcheck.errors"),
     }
+
+
+def test_a_demo_without_its_libraries_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setattr("jobcheck.cli.demo.find_spec", lambda name: None)
+    assert run(["demo"]) == 3
+    assert capsys.readouterr().err == (
+        "error: the sample shop needs celery and requests, which this Python does not have\n"
+        'try: pip install "jobcheck[demo]" (from a clone: pip install "/path/to/jobcheck[demo]")\n'
+    )

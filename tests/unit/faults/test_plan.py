@@ -25,6 +25,7 @@ from jobcheck.faults.actions import (
 )
 from jobcheck.faults.describe import describe
 from jobcheck.faults.model import Deploy, Duplicate, Fault, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.outages import Reply
 from jobcheck.faults.plan import Plan, make_plan
 from jobcheck.faults.toxics import Down, Latency
 from jobcheck.faults.triggers import After, Span, Trigger
@@ -49,7 +50,7 @@ MANY: Sequence[Fault] = (
     Kill("child", trigger=Trigger(times=3)),
     Duplicate(0.2),
     Poison(Latency(100), "db", trigger=Trigger(every=3.0, lasts=1.0)),
-    Outage("payments", 503, Trigger(times=1, lasts=2.0)),
+    Outage("payments", Reply(503), Trigger(times=1, lasts=2.0)),
     Deploy("v2", "v1", 0.5),
     Restart("all", Trigger(after=After(5))),
 )
@@ -123,16 +124,16 @@ def test_any_worker_at_a_point_is_whichever_comes_first() -> None:
 
 def test_a_lasting_fault_comes_with_its_end() -> None:
     """Also when it is repeated; one that lasts to the end is healed at the end."""
-    plan = planned(Poison(Latency(1), "db", trigger=Trigger(every=3.0, lasts=1.0)), Outage("payments", 503))
+    plan = planned(Poison(Latency(1), "db", trigger=Trigger(every=3.0, lasts=1.0)), Outage("payments", Reply(503)))
     toxics = [(at, action) for at, action in actions(plan) if not isinstance(action, BeginOutage)]
     for (began, added), (ended, removed) in zip(toxics[::2], toxics[1::2], strict=True):
         assert isinstance(added, AddToxic)
         assert isinstance(removed, RemoveToxic)
         assert (removed.name, round(ended - began, 3)) == (added.name, 1.0)
     assert len({action.name for _, action in toxics}) == 3  # type: ignore[union-attr]
-    assert actions(planned(Outage("payments", None, Trigger(at=1.0, lasts=2.0)))) == [
-        (1.0, BeginOutage("payments", None)),
-        (3.0, EndOutage("payments")),
+    assert actions(planned(Outage("payments", trigger=Trigger(at=1.0, lasts=2.0)))) == [
+        (1.0, BeginOutage("outage-1", "payments")),
+        (3.0, EndOutage("outage-1", "payments")),
     ]
 
 
@@ -189,7 +190,7 @@ def test_a_plan_is_told_line_by_line() -> None:
         Kill(point=point, trigger=Trigger(at=2.0)),
         Poison(Latency(200, jitter=50), "db", trigger=Trigger(at=0.0, lasts=3.0)),
         Poison(Down(), "mail", "w1", Trigger(after=After(20))),
-        Outage("payments", 503, Trigger(at=5.0, lasts=1.0)),
+        Outage("payments", Reply(503), Trigger(at=5.0, lasts=1.0)),
         Duplicate(0.1),
     )
     assert describe(plan) == [

@@ -157,6 +157,17 @@ def _judged() -> dict[str, Any]:
             {"text": "outage of payments, 503", "line": 9, "done": 2, "met": False},
             {"text": "kill child before mail QUIT", "line": 10, "done": 1, "met": False},
         ],
+        "providers": [
+            {
+                "name": "payments",
+                "counted": 18,
+                "replayed": 2,
+                "refused": {"503": 4, "429 beyond capacity": 1},
+                "waited": 3,
+                "longest_wait": 0.84,
+            },
+            {"name": "accounting", "counted": 16, "replayed": 0, "refused": {}, "waited": 0, "longest_wait": 0.0},
+        ],
         "losses": {"handler": 2, "settings": 0, "transport": 1},
         "bad": [lost(), duplicated("case-100010", more=4), duplicated("case-100006")],
         "bad_left_out": 0,

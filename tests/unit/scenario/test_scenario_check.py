@@ -17,6 +17,9 @@ shop = jobcheck.Rig(
     upstreams={"broker": jobcheck.redis(), "db": jobcheck.postgres(), "payments": jobcheck.provider()},
     env={"BROKER_URL": "{broker.url}"},
 )
+
+def new_invoice(case):
+    pass
 """
 HEAD = "title: t\nrig: rig.py:shop\nworkload: {enqueue: new_invoice, count: 4, rate: 2/s}\n"
 EXPECT = "expect:\n  - exactly_once: payments POST /charges\n"
@@ -53,8 +56,10 @@ WRONG = {
     "{toxic: down, upstream: dbb}": "unknown upstream 'dbb'; did you mean 'db'?",
     "{outage: paymnts}": "unknown upstream 'paymnts'; did you mean 'payments'?",
     "{outage: zzz}": "unknown upstream 'zzz'; the rig has broker, db, payments",
-    "{outage: db, status: 503}": "a status is what an HTTP provider answers, and 'db' is postgres; leave it out: "
+    "{outage: db, status: 503}": "'status' is said of an HTTP provider, and 'db' is postgres; leave it out: "
     "connections are refused then",
+    "{outage: payments, status: 503, first: 1 of each key}": "'payments' knows no keys; say which header has them: "
+    "jobcheck.provider(idempotency='Idempotency-Key')",
     "{kill: tree, point: pyments POST /charges}": "unknown upstream 'pyments'; did you mean 'payments'?",
 }
 
@@ -74,6 +79,11 @@ def test_a_contract_on_what_the_rig_has_not_is_told_with_its_line(tmp_path: Path
     assert message(tmp_path, text) == "s.yaml:6: unknown effect 'paymnts'; did you mean 'payments'?"
 
 
+def test_a_backoff_at_what_is_no_provider_is_told_with_its_line(tmp_path: Path) -> None:
+    text = HEAD + "expect:\n  - backoff: {provider: db, base: 1s}\n"
+    assert message(tmp_path, text) == "s.yaml:5: unknown provider 'db'; the rig has payments"
+
+
 def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         load(tmp_path / "none.yaml")
@@ -90,3 +100,11 @@ def test_the_seed_of_the_command_goes_before_that_of_the_file(tmp_path: Path) ->
     assert dry(file)[1].startswith("seed 5,")
     assert dry(file, 6)[1].startswith("seed 6,")
     assert load(scenario(tmp_path, HEAD + EXPECT)).seed >= 0
+
+
+def test_functions_that_do_not_exist_are_told_before_anything_starts(tmp_path: Path) -> None:
+    text = HEAD.replace("new_invoice,", "new_invoic,") + "settle: [run_relay, shop.jobs:anything]\n" + EXPECT
+    assert message(tmp_path, text).splitlines() == [
+        "s.yaml:3: rig.py has no function 'new_invoic'; it has shop, new_invoice; did you mean new_invoice?",
+        "s.yaml:4: rig.py has no function 'run_relay'; it has shop, new_invoice",
+    ]

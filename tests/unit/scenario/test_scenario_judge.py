@@ -6,21 +6,23 @@ from dataclasses import replace
 from typing import Any
 
 import jobcheck
+from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.clean import Clean
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.clock import ManualClock
 from jobcheck.faults.model import Deploy, Duplicate, Kill, Outage
+from jobcheck.faults.outages import Reply
 from jobcheck.history.records import CaseRecord, Effect
 from jobcheck.runner.scenarios.book import Book, Delivery
 from jobcheck.runner.scenarios.judge import Judged, Seen, judge_scenario
 from jobcheck.runner.scenarios.work import Enqueued
 from jobcheck.runner.scenarios.world import Done
 from jobcheck.scenario.model import (
+    BackoffIs,
     ContractHolds,
     CountsAre,
     Limit,
     NoneLost,
-    NotYet,
     RecoveredWithin,
     Scenario,
     Workload,
@@ -138,6 +140,18 @@ def test_a_job_that_was_settled_before_it_ran_is_lost_by_the_settings() -> None:
     assert (judged.verdict, judged.report["losses"]["settings"]) == ("broken", 1)
 
 
+def test_a_job_that_was_acknowledged_for_a_dead_child_is_lost_by_the_settings() -> None:
+    """Late acks alone do not save it: the parent acknowledges what nobody has done."""
+    story = Story()
+    story.effects["case-3"] = []
+    story.only(3, "reserve", fate="died", how="")
+    delivery = story.book.jobs["job-3"].deliveries[0]
+    story.book.settled("job-3", delivery)
+    assert delivery.passed == ("delivery", "reserve", "ack", "orphaned")
+    assert story.judged().report["losses"] == {"handler": 0, "settings": 1, "transport": 0}
+    assert "task_reject_on_worker_lost" in jobcheck.celery("shop:app").blame_loss(delivery.passed, "", LATE).advice
+
+
 def test_a_job_that_ran_to_its_end_and_left_nothing_is_the_handlers() -> None:
     """Nobody else had it."""
     story = Story()
@@ -151,7 +165,7 @@ def test_a_job_that_failed_visibly_is_good_enough_after_an_outage_and_not_after_
     story.effects["case-4"] = effects(record(4), mails=0)
     story.only(4, "reserve", "ack", how="failed: raised TryAgain")
     story.done = [Done(1.0, "x", 0, "", met=True)]
-    assert story.judged(faults=(Outage("payments", 503),)).verdict == "ok"
+    assert story.judged(faults=(Outage("payments", Reply(503)),)).verdict == "ok"
     judged = story.judged(faults=(Kill(),))
     assert (judged.verdict, judged.report["bad"][0]["verdict"]) == ("broken", "failed visibly")
 
@@ -189,9 +203,36 @@ def test_a_deploy_is_exercised_when_the_new_workers_read_old_jobs() -> None:
     assert story.judged(faults=half).verdict == "ok"
 
 
-def test_what_this_version_cannot_check_is_never_green() -> None:
-    judged = Story().judged(expect=(NotYet("backoff"),))
+BACKOFF = BackoffIs(BackoffRule("payments", 1.0, jitter="none"))
+
+
+def test_backoff_is_asked_of_the_attempts_of_each_case_and_without_any_it_is_unknown() -> None:
+    """A case whose job was killed or doubled is left out: the broker said when it came again."""
+    story = Story()
+    judged = story.judged(expect=(BACKOFF,))
     assert (judged.verdict, held(judged)) == ("unknown", [None])
+    assert judged.report["problem"] == (
+        "cannot be told: backoff at payments: base 1 s, factor 2, jitter none: no case called a second time"
+    )
+
+    def tried(number: int, *times: float) -> None:
+        refused, mail = effects(record(number))
+        refused = replace(refused, applied=False, note="503", fields={"method": "POST", "path": "/charges"})
+        calls = [replace(refused, at=at) for at in times[:-1]]
+        story.effects[f"case-{number}"] = [*calls, replace(refused, at=times[-1], applied=True, note=""), mail]
+
+    tried(1, 0.0, 1.0, 3.1)
+    tried(2, 0.0, 0.01)
+    assert held(story.judged(expect=(BACKOFF,))) == [False]
+    story.only(2, "reserve", fate="died")
+    story.hand(2, "w1", "reserve", "ack")
+    (item,) = story.judged(expect=(BACKOFF,)).report["expectations"]
+    assert (item["held"], item["detail"]) == (
+        True,
+        "2 waits of 1 cases, from 1.0 s to 2.1 s; 1 case(s) left out, killed or doubled",
+    )
+    refunds = BackoffIs(replace(BACKOFF.rule, route="POST /refunds"))
+    assert held(story.judged(expect=(refunds,))) == [None]
 
 
 def test_an_effect_that_belongs_to_nobody_is_broken_unless_an_enqueue_call_failed() -> None:

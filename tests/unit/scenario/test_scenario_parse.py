@@ -6,12 +6,14 @@ import textwrap
 
 import pytest
 
+from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
 from jobcheck.faults.model import Deploy, Duplicate, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.outages import Reply
 from jobcheck.faults.toxics import Latency, LimitData
 from jobcheck.faults.triggers import After, Span, Trigger
-from jobcheck.scenario.model import ContractHolds, CountsAre, NoneLost, NotYet, Provided, RecoveredWithin, Scenario
+from jobcheck.scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, Provided, RecoveredWithin, Scenario
 from jobcheck.scenario.parse import parse
 
 WHOLE = """\
@@ -46,7 +48,7 @@ expect:
   - none_lost
   - counts: {lost: 0, recovered: ">= 1"}
   - recovered_within: 30s
-  - backoff: {provider: payments, base: 1s, factor: 2}
+  - backoff: {provider: payments, route: POST /charges, base: 1s, factor: 2, jitter: full, max_attempts: 8}
 """
 
 
@@ -70,7 +72,7 @@ def test_every_field_of_a_file_is_read() -> None:
         Kill(point=NamedPoint("payments POST /charges", "after", 2), trigger=Trigger(times=3)),
         Duplicate(0.1, "while running"),
         Duplicate(0.05, "later", 2.0),
-        Outage("payments", 503, Trigger(at=5.0, lasts=10.0)),
+        Outage("payments", Reply(503), Trigger(at=5.0, lasts=10.0)),
         Poison(Latency(200, jitter=50, toxicity=0.5, stream="upstream"), "db", "w1", Trigger(lasts=20.0)),
         Poison(LimitData(4096), "broker"),
         Deploy("v2", "v1", 0.5, rollback=True, trigger=Trigger(at=12.0, lasts=3.0)),
@@ -83,7 +85,7 @@ def test_every_field_of_a_file_is_read() -> None:
         NoneLost(),
         CountsAre(scenario.expect[4].limits),  # type: ignore[union-attr]
         RecoveredWithin(30.0),
-        NotYet("backoff", {"provider": "payments", "base": "1s", "factor": 2}),
+        BackoffIs(BackoffRule("payments", 1.0, jitter="full", route="POST /charges", max_attempts=8)),
     )
     assert scenario.expect[4].text == "counts: lost = 0, recovered >= 1"
 
@@ -189,6 +191,19 @@ EXPECT_ERRORS = {
     "counts: {lots: 0}": "unknown count 'lots'; did you mean 'lost'?",
     "counts: {lost: few}": "expected a number such as 0, or a bound such as <= 3, got 'few'",
     "counts": "'counts' needs a value, such as counts: {lost: 0, duplicated: 0}",
+    "backoff": "'backoff' needs a value, such as backoff: {provider: payments, base: 1s, factor: 2, jitter: full, "
+    "max_attempts: 8}",
+    "backoff: {provder: payments, provider: payments, base: 1s}": "unknown field of backoff 'provder'; "
+    "did you mean 'provider'?",
+    "backoff: {provider: payments}": "expected 'base': the first wait",
+    "backoff: {provider: payments, base: 1}": "expected a duration such as 3s, 500ms or 2m, got '1'; did you mean 1s?",
+    "backoff: {provider: payments, base: 1s, factor: 0.5}": "expected a number such as 2, at least 1, got '0.5'",
+    "backoff: {provider: payments, base: 1s, jitter: ful}": "unknown jitter 'ful'; did you mean 'full'?",
+    "backoff: {provider: payments, base: 1s, jitter: 10}": "expected a share such as 10%, got '10'; did you mean 10%?",
+    "dead_letters: {owner: true}": "'dead_letters' cannot be checked yet; leave it out. Celery keeps none: count "
+    "what was given up by counts: {failed_visibly: 0}",
+    "dead_letters": "'dead_letters' cannot be checked yet; leave it out. Celery keeps none: count "
+    "what was given up by counts: {failed_visibly: 0}",
     "recovered_within: 30": "expected a duration such as 3s, 500ms or 2m, got '30'; did you mean 30s?",
 }
 

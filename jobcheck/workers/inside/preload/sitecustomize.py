@@ -10,6 +10,7 @@ When JOBCHECK_STACKS names a file, two real-time signals write there:
 
 JOBCHECK_OVERLAY names values that are laid over settings modules (`jobcheck_overlay`). JOBCHECK_PRELOAD names files
 that run before the app is imported; what fails in one is told on standard error, since the rig's author wants to know.
+JOBCHECK_READS names a file for the variables that the app reads (`jobcheck_reads`).
 """
 
 
@@ -109,7 +110,16 @@ def _run_preloads():
             sys.stderr.write("jobcheck: the preload %s failed:\n%s" % (path, traceback.format_exc()))
 
 
-for _part in (_load_hidden, _answer_signals, _lay_over, _run_preloads):
+def _note_reads():
+    import os
+
+    if os.environ.get("JOBCHECK_READS"):
+        import jobcheck_reads
+
+        jobcheck_reads.install(os.environ["JOBCHECK_READS"], os.environ["JOBCHECK_ROOT"])
+
+
+for _part in (_load_hidden, _answer_signals, _lay_over, _run_preloads, _note_reads):
     try:
         _part()
     except Exception:

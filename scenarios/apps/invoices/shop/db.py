@@ -57,3 +57,21 @@ def claim(tx: psycopg.Connection, key: str) -> bool:
     Until the transaction ends, another job that claims the same key waits here.
     """
     return tx.execute("insert into job_effects (key) values (%s) on conflict do nothing", (key,)).rowcount == 1
+
+
+def charge_key(tx: psycopg.Connection, invoice_id: int) -> str | None:
+    """The idempotency key that was drawn for the invoice's charge, if there is one: the first."""
+    sql = "select key from charge_keys where invoice_id = %s order by id limit 1"
+    row = tx.execute(sql, (invoice_id,)).fetchone()
+    return row[0] if row else None
+
+
+def set_charge_key(tx: psycopg.Connection, invoice_id: int, key: str) -> None:
+    tx.execute("insert into charge_keys (invoice_id, key) values (%s, %s)", (invoice_id, key))
+
+
+def draw_charge_key(tx: psycopg.Connection, invoice_id: int, key: str) -> None:
+    """Stores the key unless the invoice has one, also when another job does the same at the moment."""
+    tx.execute("select from invoices where id = %s for update", (invoice_id,))
+    if charge_key(tx, invoice_id) is None:
+        set_charge_key(tx, invoice_id, key)

@@ -1,0 +1,108 @@
+"""The first ten minutes: a Django shop that jobcheck has never seen, and what its developer types."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SHOP = Path(__file__).parents[2] / "scenarios" / "apps" / "django_shop"
+
+JOBS = """
+from jobcheck import at_least_once, exactly_once
+
+
+def order_id(case):
+    from django.conf import settings
+    from orders.models import Order
+
+    assert settings.SETTINGS_MODULE == "config.settings.production", settings.SETTINGS_MODULE
+    assert settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
+    return make(case).pk
+
+
+def make(case):
+    from accounts.models import User
+    from orders.models import Order
+
+    user = User.objects.create(username=f"u{case.number}", email=f"case-{case.number}@example.com")
+    order = Order.objects.create(customer=user)
+    case.owns(order=order.pk, mail=user.email)
+    return order
+
+
+def test_the_receipt_itself(jobcheck_handler):
+    job = jobcheck_handler("orders.tasks:send_receipt", case=order_id)
+    job.explore(expect=[at_least_once("mail")])
+
+
+def test_the_charge_itself(jobcheck_handler):
+    job = jobcheck_handler("orders.tasks:charge_order", case=order_id)
+    job.explore(expect=[exactly_once("payments POST /v1/charges")], max_points=3)
+"""
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A copy of the shop, as if it had never been near jobcheck, and what `jobcheck init` said there."""
+    folder = tmp_path_factory.mktemp("first") / "shop"
+    shutil.copytree(SHOP, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder, run(folder, "jobcheck", "init")
+
+
+@pytest.fixture
+def shop(first: tuple[Path, str], tmp_path: Path) -> Path:
+    """The shop after `jobcheck init`, for one test."""
+    return Path(shutil.copytree(first[0], tmp_path / "shop"))
+
+
+def run(folder: Path, *words: str, code: int = 0) -> str:
+    """Types a command in a shell that carries a developer's variables; gives what it said."""
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings.test", "DB_HOST": "production.example"}
+    env.pop("COLUMNS", None)
+    command = [sys.executable, "-m", *words]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=170)
+    assert done.returncode == code, f"{done.stdout}\n{done.stderr}"
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def test_init_probe_and_explore_show_the_planted_bug_with_its_line(first, shop):
+    _, said = first
+    assert "config.settings.production (config/celery.py, config/wsgi.py)" in said
+    assert "db        postgres: DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD" in said
+    assert "broker    redis: REDIS_HOST, REDIS_PORT" in said
+    assert "made up   SECRET_KEY" in said
+    assert "not known" not in said
+    assert "next: jobcheck probe charge_order" in said
+
+    seen = run(shop, "jobcheck", "probe", "charge_order")
+    assert re.search(r"payments POST /v1/charges +orders/payments.py:\d+ charge\n", seen)
+    assert re.search(r"DB_HOST +by the rig +config/settings/base.py:\d+\n", seen)
+    assert re.search(r"PAYMENTS_API_KEY +not set by the rig +config/settings/base.py:\d+\n", seen)
+    assert "(its result)" in seen
+    assert "broker SET shop:*:shipping-rates came in the first job only" in seen
+    command = seen.splitlines()[-1]
+    assert command.startswith("jobcheck explore charge_order --expect 'exactly_once: payments POST /v1/charges'")
+
+    found = run(shop, *shlex.split(command), "--max-points", "4", code=1)
+    assert "✗ payments POST /v1/charges happens again when the worker dies after payments" in found
+    assert re.search(r"code +orders/payments.py:\d+ charge\n", found)
+
+    again = run(shop, "jobcheck", "init")
+    assert again.count("kept ") == 4
+    assert "written" not in again
+
+
+def test_the_apps_own_tests_and_jobchecks_run_side_by_side_and_nothing_leaks_in(shop):
+    (shop / "tests" / "jobs" / "test_jobcheck.py").write_text(JOBS)
+    said = run(shop, "pytest", "-n", "2", "-p", "no:cacheprovider", "-q", code=1)
+    assert "4 passed" in said, said  # three of the app's own on SQLite, and the receipt
+    assert "charge_order, handler mode" in said
+    assert re.search(r"code +orders/\w+.py:\d+ charge", said)
