@@ -8,6 +8,7 @@ from .checks.contracts import Contract, at_least_once, at_most_once, exactly_onc
 from .errors import JobcheckError, UsageError
 from .marks import mark
 from .runner.overlay import django, overlay
+from .runner.presets import aws, stripe
 from .runner.rig import Files, Rig, Rows, load_rig
 from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
 from .systems.registry import celery
@@ -22,6 +23,7 @@ __all__ = [
     "UsageError",
     "at_least_once",
     "at_most_once",
+    "aws",
     "celery",
     "django",
     "exactly_once",
@@ -35,6 +37,7 @@ __all__ = [
     "redis",
     "rows",
     "smtp",
+    "stripe",
 ]
 
 redis = Redis

@@ -45,13 +45,15 @@ def command(python: str | None, dry_run: bool) -> int:
 
 
 def _tell(found: Found, screen: Screen) -> None:
+    from ..report.text import plural
+
     plan, scan = found.plan, found.scan
     lines = []
     if plan.settings:
         files = ", ".join(scan.settings.get(plan.settings, []))
         tests = f"; the tests have {scan.test_settings}" if scan.test_settings else ""
         lines.append(("good", "settings", f"{plan.settings} ({files}){tests}"))
-    lines.append(("good", "jobs", f"Celery, {plan.celery} ({scan.celery[0][1]}); {len(found.tasks)} tasks"))
+    lines.append(("good", "jobs", f"Celery, {plan.celery} ({scan.celery[0][1]}); {plural(len(found.tasks), 'task')}"))
     for name, kind in plan.upstreams.items():
         names = [variable for variable, text in plan.env.items() if text.startswith(f"{{{name}.")]
         laid = [path for over in plan.override.values() for path, text in over.items() if f"{{{name}." in str(text)]

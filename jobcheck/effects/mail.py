@@ -64,7 +64,9 @@ class SmtpSink:
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         """Called by aiosmtpd with a complete message; returns the reply."""
         raw = envelope.content if isinstance(envelope.content, bytes) else str(envelope.content or "").encode()
-        fields = _fields(raw, envelope)
+        fields = message_fields(raw)
+        fields["to"] = ", ".join(str(address) for address in envelope.rcpt_tos)
+        fields["from"] = str(envelope.mail_from or "")
         body = f"to={fields['to']} subject={fields['subject']} text={fields['text']}"
         reply = self._outage or (self._refusals.popleft() if self._refusals else "")
         if reply:
@@ -123,15 +125,16 @@ def _refusal(reply: str) -> str:
     return reply if len(reply) > 3 else f"{reply} Refused"
 
 
-def _fields(raw: bytes, envelope: Envelope) -> dict[str, Any]:
+def message_fields(raw: bytes) -> dict[str, Any]:
+    """What a message says; `to` and `from` are those of its headers."""
     message = message_from_bytes(raw, policy=policy.default)
     headers: dict[str, str] = {}
     for name, value in message.items():
         lower = name.lower()
         headers[lower] = f"{headers[lower]}, {value}" if lower in headers else str(value)
     fields: dict[str, Any] = {
-        "to": ", ".join(str(address) for address in envelope.rcpt_tos),
-        "from": str(envelope.mail_from or ""),
+        "to": headers.get("to", ""),
+        "from": headers.get("from", ""),
         "subject": headers.get("subject", ""),
         "text": _text(message),
         "message_id": headers.get("message-id", ""),

@@ -15,6 +15,7 @@ import h11
 from ..faults.outages import Reply
 from ..services.spec import Provider
 from .answers import Answer, Call, Programmed, Routes, Silence, resolve
+from .backend import Backend, plain_conflict
 from .bodies import read_body
 from .capacity import Counter
 from .idempotency import IdempotencyKeys, Stored
@@ -32,8 +33,9 @@ class HttpProvider(Listener):
     """One provider on a free loopback port. Keeps connections alive, takes chunked bodies, pipelined requests and
     `Expect: 100-continue`."""
 
-    def __init__(self, name: str, spec: Provider, ledger: Ledger) -> None:
+    def __init__(self, name: str, spec: Provider, ledger: Ledger, backend: Backend | None = None) -> None:
         super().__init__(name)
+        self.backend = backend
         self.spec = spec
         self.ledger = ledger
         self.keys = IdempotencyKeys(ledger.clock)
@@ -157,7 +159,8 @@ class HttpProvider(Listener):
             return replace(begun, headers={**begun.headers, "idempotent-replayed": "true"})
         if begun:
             self._record(call, key, applied=False, note=begun)
-            return json_answer(int(begun[:3]), {"error": begun[4:]})
+            refused = (self.backend.conflict if self.backend else plain_conflict)(int(begun[:3]), begun[4:])
+            return _stored(refused, refused.status or 409, refused.json)
         try:
             answer, remembered = await self._carry_out(call, key)
         except BaseException:
@@ -173,8 +176,10 @@ class HttpProvider(Listener):
         """What to say, and what an idempotency key remembers: only calls that were accepted."""
         programmed, where = self._routes.take(call.method, call.path)
         answer = await resolve(programmed, call, where)
+        if self.backend is not None and answer.status is None and answer.empty:
+            answer = await self._by_backend(self.backend, call, answer)
         status = answer.status or (201 if call.method == "POST" else 200)
-        reads = call.method in _READS
+        reads = call.method in _READS or answer.silent
         applied = answer.applied
         if applied is None:
             applied = 200 <= status < 300 and not reads and not answer.hang and not answer.drop
@@ -182,9 +187,10 @@ class HttpProvider(Listener):
         if answer.empty:
             content = self._default_content(call, applied) if status < 400 else {"error": f"status {status}"}
         if applied:
-            self._record(call, key, made=str(content.get("id", "")) if isinstance(content, dict) else "")
+            made = str(content.get("id", "")) if isinstance(content, dict) else ""
+            self._record(call, key, made=made, says=answer.says)
         elif not reads:
-            self._record(call, key, applied=False, note=_why(answer, status))
+            self._record(call, key, applied=False, note=answer.note or _why(answer, status), says=answer.says)
         stored = _stored(answer, status, content)
         if answer.delay:
             await asyncio.sleep(answer.delay)
@@ -192,6 +198,21 @@ class HttpProvider(Listener):
         if answer.hang:
             return Silence.HANG, remembered
         return (Silence.DROP if answer.drop else stored), remembered
+
+    async def _by_backend(self, backend: Backend, call: Call, programmed: Answer) -> Answer:
+        """What the backend says; what was programmed beside content (a delay, a closed connection) stays. A call that
+        was programmed to be lost without an effect never reaches it."""
+        lost = programmed.hang or programmed.drop
+        if programmed.applied is False or (lost and programmed.applied is None):
+            return programmed
+        said = await backend.answer(call)
+        return replace(
+            said,
+            delay=programmed.delay,
+            hang=programmed.hang,
+            drop=programmed.drop,
+            applied=programmed.applied if programmed.applied is not None else said.applied,
+        )
 
     def _default_content(self, call: Call, applied: bool) -> Any:
         if call.method in ("GET", "HEAD"):
@@ -204,7 +225,9 @@ class HttpProvider(Listener):
             return self._resources.remove(call.path)
         return self._resources.change(call.path, call.json)
 
-    def _record(self, call: Call, key: str, *, applied: bool = True, note: str = "", made: str = "") -> None:
+    def _record(
+        self, call: Call, key: str, *, applied: bool = True, note: str = "", made: str = "", says: str = ""
+    ) -> None:
         fields: dict[str, Any] = {
             "method": call.method,
             "path": call.path,
@@ -214,12 +237,15 @@ class HttpProvider(Listener):
         if made:
             fields["id"] = made
         name = f"{self.name} {label(call.method, call.path, call.headers, call.json)}"
-        self.ledger.record(name, call.body, fields=fields, key=key, applied=applied, note=note)
+        self.ledger.record(name, says or call.body, fields=fields, key=key, applied=applied, note=note)
 
 
 def _stored(answer: Answer, status: int, content: Any) -> Stored:
     kind = "application/json" if answer.body is None else "text/plain; charset=utf-8"
-    headers = {"content-type": kind, **{name.lower(): value for name, value in answer.headers.items()}}
+    headers = {
+        **({} if answer.raw is not None else {"content-type": kind}),
+        **{name.lower(): value for name, value in answer.headers.items()},
+    }
     if status in (204, 304):
         return Stored(status, headers, b"")
     return Stored(status, headers, replace(answer, json=content).content())
@@ -261,12 +287,12 @@ def _call(request: h11.Request, raw: bytes) -> Call:
     target = request.target.decode("latin-1")
     if "://" in target:  # as clients write it to a proxy
         target = "/" + target.partition("://")[2].partition("/")[2]
-    return Call(request.method.decode("latin-1").upper(), target, headers, body, value)
+    return Call(request.method.decode("latin-1").upper(), target, headers, body, value, raw)
 
 
 async def _send(wire: h11.Connection, writer: asyncio.StreamWriter, answer: Stored, *, head_only: bool = False) -> None:
     headers = list(answer.headers.items())
-    if answer.status not in (204, 304):
+    if answer.status not in (204, 304) and "content-length" not in answer.headers:
         headers.append(("content-length", str(len(answer.content))))
     out = wire.send(h11.Response(status_code=answer.status, headers=headers)) or b""
     if answer.content and not head_only and answer.status not in (204, 304):

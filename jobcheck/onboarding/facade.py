@@ -78,7 +78,7 @@ def find(project: Path, python: str) -> Found:
     settings = _settings(seen)
     paths = [os.path.relpath(project / path, root) for path in seen.paths]
     ask = {"django": bool(settings), "paths": paths, "preload": str(PRELOAD), "celery": celery}
-    ask["broker"] = "" if {"redis", "redis-py"} & (seen.packages | seen.imports) else "amqp"
+    ask["broker"] = "redis" if "redis" in seen.packages | seen.imports else ""
     env = scrubbed({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
     module = settings or celery.partition(":")[0]
     told = _survey(python, root, {**ask, "do": "settings", "module": module, "env": env})

@@ -193,7 +193,8 @@ def _dependencies(root: Path) -> set[str]:
     for file in [*root.glob("requirements*.txt"), *root.glob("requirements/*.txt"), *root.glob("requirements/*.in")]:
         lines += file.read_text("utf-8", "replace").splitlines()
     names = (re.match(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)", line) for line in lines)
-    return {re.sub(r"[-_.]+", "-", name[1]).lower() for name in names if name}
+    found = {re.sub(r"[-_.]+", "-", name[1]).lower() for name in names if name}
+    return found | {"redis"} if any(re.match(r"\s*celery\[[^]]*redis", line) for line in lines) else found
 
 
 def _test_settings(root: Path) -> str:

@@ -110,12 +110,12 @@ def job_text(task: Mapping[str, Any], name: str, rows: Mapping[str, Any]) -> lis
             arguments.append(made if recipe["by"] == "object" else f"{made}.pk")
     lines += ["", "", f"def {name}(case):"]
     guessed = [one for one in task["needs"] if one not in rows]
+    lines += [f"    from {task['module']} import {task['function']}", ""]
     if guessed:
         lines.append(f"    # jobcheck does not know what {', '.join(guessed)} must be: make what the job needs here")
         lines += [f"    {one} = {_guess(one, task['kinds'].get(one, ''))}" for one in guessed]
         lines.append(f"    case.owns({', '.join(f'{one}={one}' for one in guessed)})")
         arguments = [one if one in guessed else text for one, text in zip(task["needs"], arguments, strict=True)]
-    lines += [f"    from {task['module']} import {task['function']}", ""]
     lines.append(f"    {task['function']}.delay({', '.join(arguments)})")
     return lines
 

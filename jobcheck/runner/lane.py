@@ -96,7 +96,8 @@ class Lane:
         self.services = await self.stage.services(self.rig, self.number)
         for name, spec in self.rig.upstreams.items():
             if isinstance(spec, Provider):
-                provider = HttpProvider(name, spec, self.ledger)
+                backend = await self.stage.backend(name, spec)
+                provider = HttpProvider(name, spec, self.ledger, backend)
                 self.providers[name] = provider
                 await self._serve(provider, "http")
             elif isinstance(spec, Smtp):
@@ -172,10 +173,12 @@ class Lane:
             for name, address in self.addresses.items()
             if name in slot.listeners
         }
-        mine = self.stage.authority.environment() if any(map(wants_tls, self.rig.upstreams.values())) else {}
+        secure = any(map(wants_tls, self.rig.upstreams.values()))
+        mine = self.stage.authority.environment() if secure else {}
+        ca = str(self.stage.authority.file) if secure else ""
         if slot.proxy is not None:
             mine |= slot.proxy.environment()
-        mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name)
+        mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name, ca=ca)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
         return self.stage.environment(mine)

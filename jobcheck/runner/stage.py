@@ -13,10 +13,15 @@ from pathlib import Path
 
 from .. import seeds
 from ..clock import REAL, Clock
+from ..effects.aws import Aws
+from ..effects.backend import Backend
+from ..effects.forward import Forward
+from ..effects.stripe import Stripe
 from ..errors import ServiceError, UsageError
 from ..events import Bus, ServiceStarted
-from ..services import Service
+from ..services import Service, moto_server
 from ..services import start as start_service
+from ..services.base import Place, allowed, is_loopback
 from ..services.redis_server import RedisService
 from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
 from ..store.redact import Redactor
@@ -26,6 +31,7 @@ from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
 from ..workers.supervisor import Supervisor
+from . import presets
 from .rig import Rig
 from .surroundings import surroundings
 
@@ -146,6 +152,26 @@ class Stage:
                 self.bus.emit(ServiceStarted(name, service.kind, service.version, service.origin))
             found[name] = self._services[key]
         return found
+
+    async def backend(self, name: str, spec: Provider) -> Backend | None:
+        """Who answers for a provider of a lane. Raises UsageError for a mock elsewhere, ServiceError without moto."""
+        if spec.upstream:
+            address = allowed(spec.upstream, spec.allow_host, name, 443 if spec.upstream.startswith("https") else 80)
+            return Forward(address, keep_host=is_loopback(address.host))
+        if spec.stand_in == presets.STRIPE:
+            return Stripe(name)
+        if spec.stand_in == presets.AWS:
+            return Aws(Forward(await self._moto(), keep_host=True))
+        return None
+
+    async def _moto(self) -> Address:
+        async with self._starting:
+            key = ("moto", "")
+            if key not in self._services:
+                place = Place("moto", self.supervisor, self.guardian, self.folder, {})
+                service = self._services[key] = await moto_server.start(place)
+                self.bus.emit(ServiceStarted("moto", service.kind, service.version, service.origin))
+            return self._services[key].address
 
     def _setup_environment(self, rig: Rig, name: str, address: Address) -> dict[str, str]:
         """For setup commands such as migrations: the rig's variables, with nobody at the other upstreams yet."""

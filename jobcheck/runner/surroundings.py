@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
-from ..services.spec import Address
+from ..services.spec import THIS, Address
 from .overlay import DJANGO_VARIABLE
 from .rig import Rig, expand
 
@@ -20,13 +20,23 @@ BEFORE = INSIDE / "before"
 """Modules that an agent imports before the first function of the user's."""
 
 
-def surroundings(rig: Rig, addresses: Mapping[str, Address], *, folder: Path, name: str) -> dict[str, str]:
-    """The rig's variables with these addresses in them. `folder` gets the overlay's file, `name` tells it apart."""
-    mine = {variable: expand(text, addresses, folder=str(folder)) for variable, text in rig.env.items()}
+def surroundings(
+    rig: Rig, addresses: Mapping[str, Address], *, folder: Path, name: str, ca: str = ""
+) -> dict[str, str]:
+    """The rig's variables with these addresses in them. `folder` gets the overlay's file, `name` tells it apart.
+
+    `ca` is the file of the run's authority, where it has one.
+    """
+    mine: dict[str, str] = {}
+    for upstream, spec in rig.upstreams.items():
+        known = _with_own(addresses, upstream)
+        environ: Mapping[str, str] = getattr(spec, "environ", {})
+        mine |= {variable: expand(text, known, folder=str(folder)) for variable, text in environ.items()}
+    mine |= {variable: expand(text, addresses, folder=str(folder)) for variable, text in rig.env.items()}
     path = [str(PRELOAD), *rig.system.path]
-    if rig.overlays:
+    if values := _values(rig, addresses, folder, ca):
         file = folder / f"overlay-{name}.json"
-        file.write_text(json.dumps(_values(rig, addresses, folder)))
+        file.write_text(json.dumps(values))
         file.chmod(0o644)
         mine["JOBCHECK_OVERLAY"] = str(file)
     for one in rig.overlays:
@@ -42,13 +52,26 @@ def surroundings(rig: Rig, addresses: Mapping[str, Address], *, folder: Path, na
     return mine
 
 
-def _values(rig: Rig, addresses: Mapping[str, Address], folder: Path) -> dict[str, dict[str, Any]]:
+def _with_own(addresses: Mapping[str, Address], upstream: str) -> dict[str, Address]:
+    return {**addresses, THIS: addresses[upstream]} if upstream in addresses else dict(addresses)
+
+
+def _values(rig: Rig, addresses: Mapping[str, Address], folder: Path, ca: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
+    for upstream, spec in rig.upstreams.items():
+        known = _with_own(addresses, upstream)
+        for module, values in getattr(spec, "overlays", {}).items():
+            filled = {path: _filled(_with_ca(value, ca), known, str(folder)) for path, value in values.items()}
+            found.setdefault(module, {}).update(filled)
     for one in rig.overlays:
         mine = found.setdefault(one.module, {})
         for path, value in one.values.items():
             mine[path] = _filled(value, addresses, str(folder))
     return found
+
+
+def _with_ca(value: Any, ca: str) -> Any:
+    return value.replace(f"{{{THIS}.ca}}", ca) if isinstance(value, str) else value
 
 
 def _filled(value: Any, addresses: Mapping[str, Address], folder: str) -> Any:

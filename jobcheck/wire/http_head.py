@@ -21,7 +21,8 @@ _STATUS = re.compile(rb"HTTP/1\.([0-9]) ([1-9][0-9][0-9])(?: (.*))?", re.S)
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VERB = re.compile(r"[A-Za-z][\w.:-]{1,63}")
 _OPERATION = re.compile(r"\b(query|mutation|subscription)\s+([A-Za-z_]\w*)")
-_AWS_READS = re.compile(r"(?:Get|List|Describe|BatchGet|Query|Scan|Head|Lookup)(?:[A-Z]|$)")
+AWS_READS = re.compile(r"(?:Get|List|Describe|BatchGet|Query|Scan|Head|Lookup)(?:[A-Z]|$)")
+"""Verbs of AWS that change nothing."""
 _OPERATION_KEYS = (b'"query"', b'"operationName"', b'"jsonrpc"')
 _TEXTS = ("json", "form-url", "text", "xml", "graphql")
 _JSON_LIMIT = 64 * 1024
@@ -133,7 +134,7 @@ def _verb(head: RequestHead, body: bytes) -> tuple[str, bool]:
     """The verb outside of method and path, and whether it only reads."""
     if target := head.headers.get("x-amz-target"):
         verb = target.rpartition(".")[2]
-        return verb, bool(_AWS_READS.match(verb))
+        return verb, bool(AWS_READS.match(verb))
     if head.method == "POST":
         if operation := _graphql_or_rpc(body):
             return operation
@@ -148,7 +149,7 @@ def _verb(head: RequestHead, body: bytes) -> tuple[str, bool]:
         except ValueError:  # too many fields
             found = ""
         if _VERB.fullmatch(found):
-            return found, bool(_AWS_READS.match(found))
+            return found, bool(AWS_READS.match(found))
     return "", False
 
 

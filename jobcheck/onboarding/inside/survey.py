@@ -132,8 +132,8 @@ def marks(name, number, value, broker):
     scheme = str(value).partition("://")[0] if "://" in str(value or "") else ""
     if not scheme:
         scheme = next((one for one, words in URL_SCHEMES if any(word in name.upper() for word in words)), "https")
-        if broker and scheme == "redis" and "BROKER" in name.upper():
-            scheme = broker
+        if scheme == "redis" and "BROKER" in name.upper():
+            scheme = broker or ("redis" if importlib.util.find_spec("redis") else "amqp")
     url = "%s://u%d:p%d@%s:%d/%d" % (scheme, number, number, host, port, number)
     if scheme in ("http", "https"):
         url = "%s://%s:%d" % (scheme, host, port)

@@ -53,7 +53,8 @@ class Celery:
 
     app: str
     pool: str = "prefork"
-    queues: str = ""
+    queues: str | Sequence[str] = ""
+    """The queues that its workers take from, `"urgent,bulk"` or a list; empty: all that the app declares."""
     args: tuple[str, ...] = ()
     broker: str = "broker"
     python: str = ""
@@ -77,6 +78,12 @@ class Celery:
         return replace(self, transport=TRANSPORTS[kind]())
 
     @property
+    def named_queues(self) -> tuple[str, ...]:
+        """The queues that the user named."""
+        names = self.queues.split(",") if isinstance(self.queues, str) else self.queues
+        return tuple(name.strip() for name in names if name.strip())
+
+    @property
     def interpreter(self) -> str:
         return self.python or sys.executable
 
@@ -84,8 +91,8 @@ class Celery:
         argv = [self.interpreter, "-m", "celery", "-A", self.app, "worker", "-l", "INFO", "-n", f"{name}@jobcheck"]
         argv += ["-P", self.pool, "-c", "1", *QUIET]
         argv += ["-I", "jobcheck_canary"]
-        if self.queues:
-            argv += ["-Q", self.queues]
+        if self.named_queues:
+            argv += ["-Q", ",".join(self.named_queues)]
         argv += self.args
         if safe:
             argv += ["--", *SAFE]
@@ -123,7 +130,7 @@ class Celery:
             says=says,
             mend="" if late else EARLY_MEND,
             version=told["version"],
-            queues=tuple(self.queues.split(",")) if self.queues else tuple(told["queues"]),
+            queues=self.named_queues or tuple(told["queues"]),
             eager=told["task_always_eager"],
             lease=self.transport.lease(told),
             values=told,

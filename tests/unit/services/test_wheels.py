@@ -92,3 +92,10 @@ def test_the_cache_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert wheels.cache_root() == tmp_path / "jobcheck"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert wheels.cache_root() == Path.home() / ".cache/jobcheck"
+
+
+def test_a_program_in_python_is_installed_with_what_it_depends_on(index: Path, tmp_path: Path) -> None:
+    program = Wheel("tinyserver", "1.2", "tinyserver/bin/*", also=("tinyserver>=1",))
+    with pytest.raises(ServiceError, match="not-there"):
+        asyncio.run(wheels.provide(program))
+    assert wheels.home_of(program).name == f"tinyserver-1.2-py{sys.version_info[0]}{sys.version_info[1]}"
