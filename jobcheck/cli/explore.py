@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 @click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
 @click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
 @click.option(
-    "--faults", metavar="WORDS", help="kill, reset, zombie, term, duplicate, kill-child, kill-parent, or all."
+    "--faults",
+    metavar="WORDS",
+    help="kill (the default), reset, zombie, term, duplicate, race, kill-child, kill-parent, or all.",
 )
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")

@@ -54,7 +54,7 @@ def _tell(judged: Judged, console: Console, code: int) -> None:
     said = f"{plural(len(changes), 'verdict')} changed" if changes else "as stored"
     mark = {EXIT_OK: "good", EXIT_BROKEN: "bad"}.get(code, "unsure")
     screen.whole(f"{screen.symbol(mark)} {head}: {plural(len(judged.strikes), 'strike')}: {counts}; {said}")
-    points = {point.id: point for point in judged.subject.points}
+    points = judged.subject.struck
     for old, new in changes:
         what = f" ({'; '.join(new.effects)})" if new.effects else ""
         line = f"    {strike_name(new, points.get(new.point))}: {old.verdict}, now {new.verdict}{what}"

@@ -118,6 +118,8 @@ class SubjectReport:
     guarantee: str = ""
     contracts: tuple[str, ...] = ()
     points: tuple[PointReport, ...] = ()
+    looks: tuple[PointReport, ...] = ()
+    """Messages that change nothing and were struck: reads whose reply was lost, and those that a race held."""
     strikes: tuple[StrikeReport, ...] = ()
     findings: tuple[FindingReport, ...] = ()
     coverage: Coverage = Coverage(0, 0, 0)
@@ -133,6 +135,11 @@ class SubjectReport:
     seconds: float = 0.0
     expected: str = ""
     """The demo's planted numbers, and whether they came out: `planted 3, found 3`."""
+
+    @property
+    def struck(self) -> dict[str, PointReport]:
+        """By id, everything that a strike may name."""
+        return {point.id: point for point in (*self.points, *self.looks)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,7 +207,7 @@ def _carried_out(request: Request, warnings: list[str]) -> Result:
 
 def _unknown_text(subject: SubjectReport, path: str) -> str:
     lines = [f"{label(subject)}: {subject.problem or 'no answer'}", ""]
-    points = {point.id: point for point in subject.points}
+    points = subject.struck
     for strike in subject.strikes:
         if tone(strike.verdict) == "unsure":
             point = points.get(strike.point)

@@ -39,7 +39,7 @@ def _suite(root: ET.Element, report: Report, subject: SubjectReport, fail_transp
     if report.started:
         suite.set("timestamp", clean(report.started.removesuffix("Z")))
     _properties(suite, report, subject)
-    points = {point.id: point for point in subject.points}
+    points = subject.struck
     findings = {strike: finding for finding in subject.findings for strike in finding.strikes}
     for strike in subject.strikes:
         case = ET.SubElement(suite, "testcase", classname=f"jobcheck.{name}", time=f"{strike.seconds:.3f}")

@@ -27,7 +27,7 @@ _GLYPHS = {
 
 def strip(subject: SubjectReport, lit: Collection[str] = ()) -> Markup:
     """All strikes of a subject as cells, those of one point close together. `lit`: only these are in full colour."""
-    points = {point.id: point for point in subject.points}
+    points = subject.struck
     findings = {strike: finding.id for finding in subject.findings for strike in finding.strikes}
     groups = []
     for _, group in groupby(subject.strikes, key=lambda strike: strike.point):
@@ -47,7 +47,7 @@ def strip(subject: SubjectReport, lit: Collection[str] = ()) -> Markup:
 
 def strikes_table(subject: SubjectReport) -> Markup:
     """Every strike of a subject with its verdict, for those who want to read and not to hover."""
-    points = {point.id: point for point in subject.points}
+    points = subject.struck
     findings = {strike: finding.id for finding in subject.findings for strike in finding.strikes}
     rows = []
     for strike in subject.strikes:

@@ -205,7 +205,7 @@ def _remarks(subject: SubjectReport, screen: Screen) -> None:
         head = Text(f"{screen.symbol('unsure')} ", STYLES["unsure"])
         for number, text in enumerate(f"{label(subject)}: {subject.problem or 'no answer'}".split("\n")):
             screen.hanging(Text("  ") if number else head, text, STYLES["unsure"])
-        points = {point.id: point for point in subject.points}
+        points = subject.struck
         for strike in subject.strikes:
             if tone(strike.verdict) == "unsure":
                 point = points.get(strike.point)

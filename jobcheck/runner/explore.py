@@ -12,18 +12,17 @@ from ..clock import Clock
 from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
-from ..explore.advice import Evidence, advice, why
-from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes, occasion, where
+from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes
 from ..explore.search import Read, Space, ordered, place_of, sampled
-from ..explore.story import story
-from ..faults.strikes import DEFAULT, FAMILIES, counted
+from ..faults.strikes import DEFAULT, FAMILIES, RACE, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, SubjectReport
-from ..services.spec import Provider
+from .findings import Told, finding, honours_keys
 from .promises import promises, unused
 from .queue import CANARY, QueueMode
+from .races import Raced, RaceOptions, race
 from .rig import ANY_ORDER
-from .telling import point_report, spoilt, strike_report, unconfirmed
+from .telling import joined, point_report, same_cause, spoilt, strike_report, unconfirmed
 from .trial import Mode, hints
 
 VERIFY = 3
@@ -39,6 +38,8 @@ class Options:
     """Strike ids that failed last time: they are tried first."""
     only: str = ""
     """A strike id: nothing else is struck (replay)."""
+    schedule: str | None = None
+    """The schedule of a race, as its strike's `when` has it: nothing else is run (replay)."""
     faults: tuple[str, ...] = DEFAULT
     """Families of `faults.strikes`."""
     max_points: int = 0
@@ -61,6 +62,7 @@ class Exploration:
     points: tuple[Point, ...] = ()
     reads: tuple[Read, ...] = ()
     """What changes nothing, and is struck by lost replies."""
+    raced: Raced | None = None
     clean: Clean | None = None
     outcomes: list[Outcome] = field(default_factory=list)
     found: list[FindingReport] = field(default_factory=list)
@@ -110,7 +112,50 @@ class Exploration:
                 StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(self.outcomes), len(planned))
             )
         await self._explain()
+        if self.options.schedule is not None or (RACE in self.options.faults and not self.options.only):
+            await self._race(first)
         return self._report(self.outcomes, self.found)
+
+    async def _race(self, recording: TrialRecord) -> None:
+        """Two deliveries at once. What other strikes show too is one finding, which the race is one more sign of."""
+        assert self.clean is not None
+        options = self.options
+        raced = await race(
+            self.mode,
+            RaceOptions(
+                contracts=options.contracts,
+                clean=self.clean,
+                recording=recording,
+                most=max(options.max_points - len(self.outcomes), 1) if options.max_points else 0,
+                until=options.until,
+                verify=options.verify,
+                only=options.schedule,
+                keep=self.keep,
+                done=self._raced,
+                replay=options.replay,
+            ),
+        )
+        self.raced = raced
+        self.trials.update(raced.trials)
+        self.outcomes += raced.outcomes
+        for one in raced.findings:
+            at = next((at for at, other in enumerate(self.found) if same_cause(other, one)), None)
+            if at is None:
+                self.found.append(one)
+            else:
+                self.found[at] = joined(self.found[at], one)
+
+    def _raced(self, outcome: Outcome, left: int) -> None:
+        done = len(self.outcomes) + 1
+        self.bus.emit(StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), done, done + left))
+
+    @property
+    def looks(self) -> tuple[Point, ...]:
+        """What was struck and is no point."""
+        mine = {point.id for point in self.points}
+        raced = self.raced.points.values() if self.raced else ()
+        found = {point.id: point for point in (*(read.point for read in self.reads), *raced)}
+        return tuple(point for number, point in found.items() if number not in mine)
 
     async def given_up(self, problem: str, fresh: Mode) -> SubjectReport:
         """The report of an exploration that could not go on. What was judged before stays, and is run again in a fresh
@@ -135,7 +180,7 @@ class Exploration:
         for cause in bad[len(self.found) :]:
             assert recording is not None
             verified = await self._verify(cause, least=cause is must) if verify else self._verified(1, 1)
-            self.found.append(self._finding(cause, verified, recording))
+            self.found.append(self._told(cause, verified, recording))
 
     def _late(self) -> bool:
         return bool(self.options.until) and self.clock.now() >= self.options.until
@@ -198,6 +243,8 @@ class Exploration:
         return Space(self.subject, self.points, self.reads, queue, leased)
 
     def _planned(self) -> list[Strike]:
+        if self.options.schedule is not None:
+            return []
         if self.options.only:
             every = self.space.planned(tuple(FAMILIES))
             chosen = [strike for strike in every if strike.id == self.options.only]
@@ -209,10 +256,8 @@ class Exploration:
 
     def _point(self, strike: Strike | None) -> Point | None:
         """What the strike waits for."""
-        if strike is None:
-            return None
-        every = [*self.points, *(read.point for read in self.reads)]
-        return next((point for point in every if point.id == strike.point), None)
+        every = (*self.points, *self.looks)
+        return next((point for point in every if strike is not None and point.id == strike.point), None)
 
     # Striking
 
@@ -292,60 +337,19 @@ class Exploration:
         """A finding that was to be run again, and was not, counts as not verified."""
         return {"reproduced": reproduced, "of": ran} if ran > 1 or self.options.verify == 1 else {}
 
-    def _finding(self, cause: Cause, verified: dict[str, int], recording: TrialRecord) -> FindingReport:
+    def _told(self, cause: Cause, verified: dict[str, int], recording: TrialRecord) -> FindingReport:
         strike = cause.outcomes[0].strike
-        trial = self.trials[cause.outcomes[0].trial]
-        effect = cause.effects[0] if cause.effects else ""
-        number = cause.id(self.subject)
-        text = advice(cause, self.points, Evidence(trial.effects, self._honours_keys(effect)))
-        if cause.layer != HANDLER:
-            text = self._blame(strike)[1] or text
-        place = place_of(strike, self.points)
-        guilty = self.points[min(max(place - 1, 0), len(self.points) - 1)]
-        return FindingReport(
-            id=number,
-            layer=cause.layer,
-            effect=effect,
-            verdict=str(cause.verdict),
-            strikes=tuple(outcome.strike.id for outcome in cause.outcomes),
-            title=self._title(cause),
-            code="" if cause.layer == TRANSPORT else self._code(cause, guilty),
-            where=where(strike, self.points, self._point(strike)),
-            verified=verified,
-            why=why(cause),
-            advice=text,
-            replay=self.options.replay(number),
-            clean=story(recording),
-            story=story(trial),
+        told = Told(
+            subject=self.subject,
+            points=self.points,
+            struck=self._point(strike),
+            order=tuple(self.clean.counts()) if self.clean else (),
+            trial=self.trials[cause.outcomes[0].trial],
+            recording=recording,
+            honours_keys=honours_keys(self.mode.lane.rig, cause),
+            mend="" if cause.layer == HANDLER else self._blame(strike)[1],
         )
-
-    def _code(self, cause: Cause, guilty: Point) -> str:
-        """The line that caused the effect, else the last one that was reached before the worker died."""
-        name = cause.effects[0] if cause.effects else ""
-        for point in self.points:
-            if point.code and name and pointing.name(point).startswith(name):
-                return point.code
-        return guilty.code
-
-    def _honours_keys(self, effect: str) -> bool:
-        spec = self.mode.lane.rig.upstreams.get(effect.split(" ", 1)[0])
-        return isinstance(spec, Provider) and bool(spec.idempotency)
-
-    def _title(self, cause: Cause) -> str:
-        order = list(self.clean.counts()) if self.clean else []
-        effects = sorted(cause.effects, key=lambda name: order.index(name) if name in order else len(order))
-        what = " and ".join(effects) or "the job"
-        many = len(effects) > 1
-        strike = cause.outcomes[0].strike
-        when = occasion(strike, self.points, self._point(strike))
-        if cause.layer != HANDLER:
-            return f"the job is {cause.verdict} {when}"
-        verbs = {
-            Verdict.DUPLICATED: "happen again" if many else "happens again",
-            Verdict.LOST: "are lost" if many else "is lost",
-        }
-        verb = verbs.get(cause.verdict, f"{'are' if many else 'is'} {cause.verdict}")
-        return f"{what} {verb} {when}"
+        return finding(cause, told, verified, self.options.replay)
 
     # The report
 
@@ -360,8 +364,10 @@ class Exploration:
             verdict = "broken"
         guarantee, notes = promises(self.mode, list(self.trials.values()), outcomes)
         unsure = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
-        every = self.space.planned(self.options.faults)
-        capped = f"capped at {len(outcomes)} of {len(every)}" if len(outcomes) < len(every) else ""
+        every = len(self.space.planned(self.options.faults))
+        if self.raced is not None:
+            every += len(self.raced.outcomes) + (0 if self.raced.exhausted else self.raced.left)
+        capped = f"capped at {len(outcomes)} of {every}" if len(outcomes) < every else ""
         return SubjectReport(
             name=self.mode.subject,
             system=self.system,
@@ -369,6 +375,7 @@ class Exploration:
             guarantee=guarantee,
             contracts=tuple(contract.text for contract in self.options.contracts),
             points=tuple(point_report(point) for point in self.points),
+            looks=tuple(point_report(point) for point in self.looks),
             strikes=tuple(strike_report(outcome) for outcome in self._in_order(outcomes)),
             findings=tuple(findings),
             coverage=Coverage(

@@ -52,6 +52,8 @@ class Job:
     """`at-least-once`: the worker runs with safe settings, whatever the app's are."""
     only: str = ""
     """A strike id, when one finding is replayed."""
+    schedule: str | None = None
+    """The schedule of a race, when that is replayed."""
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         contracts=job.contracts,
         first=frozenset(remembered),
         only=job.only,
+        schedule=job.schedule,
         faults=request.faults,
         max_points=request.max_points,
         until=lane.stage.began + request.budget if request.budget else 0.0,
@@ -178,7 +181,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
-    if failures is not None and not job.only and not report.problem:
+    if failures is not None and not job.only and job.schedule is None and not report.problem:
         kept = [_failure(request, job, mode, exploration, item) for item in report.findings]
         if report.coverage.exhausted:
             failures.renew(_remembered_as(request, mode), mode.name, kept)
@@ -203,7 +206,7 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
 def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
     by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
     strikes = tuple(by_id[number] for number in finding.strikes)
-    points = {point.id: point for point in exploration.points}
+    points = {point.id: point for point in (*exploration.points, *exploration.looks)}
     return Failure(
         id=finding.id,
         subject=_remembered_as(request, mode),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import JobcheckError
+from ..faults.strikes import RACE
 from ..history.records import NEVER_PASS, Strike, Verdict
 from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
@@ -83,7 +84,7 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         command=f"jobcheck replay {failure.id}",
         rig=load_rig(failure.rig, base=project),
         rig_reference=failure.rig,
-        jobs=[replace(job, only=strike.id) for strike in strikes],
+        jobs=[_only(job, strike) for strike in strikes],
         name=f"replay-{failure.id}",
         seed=failure.seed,
         reports=reports,
@@ -136,3 +137,8 @@ def _reproduced(finding: FindingReport, runs: int, bad: Sequence[StrikeReport]) 
 
 def _runs(count: int) -> str:
     return f"{count} run" if count == 1 else f"{count} runs"
+
+
+def _only(job: Job, strike: Strike) -> Job:
+    """The job with this strike alone. A race is named by its schedule."""
+    return replace(job, schedule=strike.when) if strike.fault == RACE else replace(job, only=strike.id)

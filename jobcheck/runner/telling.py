@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ..explore.causes import Outcome
 from ..history.records import Point, TrialRecord
@@ -18,6 +19,17 @@ def unconfirmed(findings: Sequence[FindingReport]) -> list[tuple[str, list[str]]
         ("seen, and not run again because the run was at its end", left),
     )
     return [(sentence, ids) for sentence, ids in sentences if ids]
+
+
+def same_cause(one: FindingReport, other: FindingReport) -> bool:
+    """Whether two findings say the same of the same effect."""
+    return (one.layer, one.effect, one.verdict) == (other.layer, other.effect, other.verdict)
+
+
+def joined(finding: FindingReport, raced: FindingReport) -> FindingReport:
+    """A finding that a race shows too."""
+    why = f"{finding.why}; so do two workers that have the job at once"
+    return replace(finding, strikes=(*finding.strikes, *raced.strikes), why=why)
 
 
 def spoilt(trial: TrialRecord) -> str:
