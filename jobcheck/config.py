@@ -22,6 +22,8 @@ BOOTS = ("zygote", "standby", "cold")
 ASSUME = ("at-least-once",)
 FAULTS = ("kill", "kill-child", "kill-parent", "reset", "zombie", "term", "duplicate", "race", "all")
 """Families of strikes (`faults.strikes.FAMILIES`)."""
+RULESETS = (1,)
+"""Those that this version knows; docs/ci.md says what they pin."""
 PYPROJECT = "pyproject.toml"
 
 
@@ -50,6 +52,12 @@ class Settings:
     lanes: int = 2
     assume: str = ""
     """`at-least-once`: the workers run with safe settings, whatever the app's are."""
+    secrets: tuple[str, ...] = ()
+    """Names of further fields whose values are secret: `["iban", "national-id"]`."""
+    keep_bodies: bool = False
+    """Field values in bodies, rows and messages are written down as they are; credentials are not."""
+    ruleset: int = RULESETS[-1]
+    """What is a point, what is struck and how it is judged: an update changes no verdict of an unchanged app."""
 
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -63,6 +71,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600}
 KEYS = tuple(field.name for field in dataclasses.fields(Settings))
 _CHOICES = {"fail_on": FAIL_ON, "boot": BOOTS, "assume": ASSUME}
 _TIMES = ("budget", "deadline")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
 _LEAST = {"seed": 0, "max_points": 0, "lanes": 1}
 
 
@@ -171,6 +180,12 @@ def _checked(key: str, value: Any, where: str) -> Any:
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{where}: expected a number from {least} on, got {value!r}")
         return value
+    if key == "ruleset":
+        return _ruleset(value, where)
+    if key == "secrets":
+        return _names(value, where)
+    if key == "keep_bodies":
+        return _flag(value, where)
     if not isinstance(value, str):
         raise UsageError(f"{where}: expected a text, got {value!r}")
     if key in _TIMES:
@@ -190,3 +205,31 @@ def _checked(key: str, value: Any, where: str) -> Any:
         words = f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
         raise UsageError(f"{where}: expected {words}, got {value!r}", hint=nearest(value, choices))
     return value
+
+
+def _ruleset(value: Any, where: str) -> int:
+    number = int(value) if isinstance(value, str) and value.strip().isdigit() else value
+    if isinstance(number, bool) or number not in RULESETS:
+        known = ", ".join(map(str, RULESETS))
+        raise UsageError(
+            f"{where}: this version knows the rulesets {known}, got {value!r}",
+            hint=f"ruleset = {RULESETS[-1]}, or a version of jobcheck that knows it (CHANGELOG.md)",
+        )
+    return int(number)
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    """A list of names; texts of an ini file or a command line have commas between them."""
+    names = [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(
+        isinstance(name, str) and re.search(r"\w", name) for name in names
+    ):
+        raise UsageError(f'{where}: expected names of fields such as ["iban", "pin_code"], got {value!r}')
+    return tuple(names)
+
+
+def _flag(value: Any, where: str) -> bool:
+    word = str(value).strip().lower()
+    if isinstance(value, bool | str) and word in (*_TRUE, *_FALSE):
+        return word in _TRUE
+    raise UsageError(f"{where}: expected true or false, got {value!r}")

@@ -37,6 +37,9 @@ OPTIONS = {
     "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
     "lanes": ("N", "jobs that are explored side by side"),
     "assume": ("at-least-once", "run the workers with safe settings, whatever the app's are"),
+    "secrets": ("FIELD,...", "further fields whose values are secret and never written down"),
+    "keep_bodies": ("true|false", "write bodies and rows down as they are; credentials are taken out all the same"),
+    "ruleset": ("N", "what is a point and how it is judged, as of this set of rules (default: the newest)"),
 }
 """Option, ini value and key of [tool.jobcheck] at once: its value's form and its help."""
 

@@ -12,7 +12,7 @@ import click
 
 from ..config import ASSUME, BOOTS, rig_from, seconds
 from ..errors import UsageError
-from .options import Project, deadline_option, fail_on_option, reports_option, seed_option
+from .options import Project, deadline_option, fail_on_option, keep_bodies_option, reports_option, seed_option
 
 if TYPE_CHECKING:
     from ..checks.contracts import Contract
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
 @deadline_option
+@keep_bodies_option
 @click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
 @seed_option
 @fail_on_option
@@ -92,6 +93,8 @@ def command(
         max_points=settings.max_points,
         budget=seconds(settings.budget),
         deadline=seconds(settings.deadline),
+        redaction=project.redaction,
+        ruleset=settings.ruleset,
     )
     request.name = "-".join(job.subject for job in request.jobs)
     try:

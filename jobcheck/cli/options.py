@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ..config import FAIL_ON, Settings, merged, project_of, read_settings, with_profile
+
+if TYPE_CHECKING:
+    from ..runner.facade import Redaction
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -22,6 +25,11 @@ def seed_option(function: F) -> F:
 def deadline_option(function: F) -> F:
     help_text = "How long a job may run, and a worker may boot, until it is given up (default: 30s)."
     return click.option("--deadline", metavar="TIME", help=help_text)(function)
+
+
+def keep_bodies_option(function: F) -> F:
+    help_text = "Write bodies and rows down as they are; credentials are taken out all the same."
+    return click.option("--keep-bodies", is_flag=True, default=None, help=help_text)(function)
 
 
 def reports_option(function: F) -> F:
@@ -47,6 +55,13 @@ class Project:
         if isinstance(profile := given.get("profile"), str):
             settings = with_profile(self.folder, settings, profile)
         self.settings: Settings = merged(settings, given, where="the command line")
+
+    @property
+    def redaction(self) -> Redaction:
+        """What is taken out of what is written down."""
+        from ..runner.facade import Redaction
+
+        return Redaction(self.settings.secrets, self.settings.keep_bodies)
 
     def reports(self, given: Path | None) -> Path:
         """The folder of the run folders: as given, from here; else the project's own."""

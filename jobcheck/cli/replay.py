@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..config import seconds
 from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN
-from .options import Project, deadline_option, reports_option
+from .options import Project, deadline_option, keep_bodies_option, reports_option
+
+if TYPE_CHECKING:
+    from ..runner.facade import Request, Result
 
 
 @click.command("replay")
 @click.argument("finding", metavar="ID")
 @click.option("--times", type=click.IntRange(1), default=3, show_default=True, help="Runs of the strike.")
 @deadline_option
+@keep_bodies_option
 @reports_option
-def command(finding: str, times: int, deadline: str | None, reports: Path | None) -> int:
+def command(finding: str, times: int, reports: Path | None, **options: object) -> int:
     """Run one finding again: FIXED, FAILED or ERROR.
 
     ID is a finding's id from a report, or its beginning. The strike that showed it runs again, after two clean runs;
@@ -33,10 +38,16 @@ def command(finding: str, times: int, deadline: str | None, reports: Path | None
     from .carry import carry_out
     from .screens import out, shown
 
-    project = Project(deadline=deadline)
+    project = Project(**options)
     sys.path.insert(0, str(project.folder))
-    bound = seconds(project.settings.deadline)
-    done = replay(project.folder, finding, carry_out, times=times, reports=project.reports(reports), deadline=bound)
+    settings = project.settings
+
+    def carried_out(request: Request) -> Result:
+        request.deadline = seconds(settings.deadline)
+        request.redaction, request.ruleset = project.redaction, settings.ruleset
+        return carry_out(request)
+
+    done = replay(project.folder, finding, carried_out, times=times, reports=project.reports(reports))
     console = out()
     paths = [write_all(result.report, result.folder) for result in done.results]
     if done.subject is not None and done.finding is not None:

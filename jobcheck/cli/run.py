@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import EXIT_OK, UsageError
-from .options import Project, reports_option, seed_option
+from .options import Project, keep_bodies_option, reports_option, seed_option
 from .scenario_files import expanded
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ FAIL_ON_HELP = "What fails the run: with handler, not what the settings break; w
 @click.option("--engine", type=click.Choice(ENGINES), help="Who does the toxics (default: what the file says).")
 @click.option("--fail-on", type=click.Choice(("handler", "settings", "all", "none")), help=FAIL_ON_HELP)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="JUnit XML also there.")
+@keep_bodies_option
 @reports_option
 def command(
     files: tuple[Path, ...],
@@ -102,6 +103,8 @@ def _run(
         reports=reports,
         name=files[0].stem if len(files) == 1 else "scenarios",
         engine=engine,
+        redaction=project.redaction,
+        ruleset=project.settings.ruleset,
         finish=finishing(series, files, engine),
     )
     with Progress(bus, progress()):

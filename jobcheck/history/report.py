@@ -158,3 +158,5 @@ class Report:
     """How many secrets were taken out of the journal."""
     run: str = ""
     """Folder name of the run."""
+    ruleset: int = 1
+    """Which rules said what is a point and how it is judged (`config.RULESETS`)."""

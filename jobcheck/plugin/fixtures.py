@@ -17,7 +17,7 @@ from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
 from ..runner.asked import handler_job, queue_job, strikes_of
 from ..runner.expectations import fails, read_contract, unsure
-from ..runner.facade import Job, Request, Result, explore, run
+from ..runner.facade import Job, Redaction, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
 from .failing import EXPLORED, Told, command_of, finding_text
 from .settings import PLAN, Plan, test_plan
@@ -88,6 +88,8 @@ class Explorer:
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
             deadline=seconds(plan.settings.deadline),
+            redaction=Redaction(plan.settings.secrets, plan.settings.keep_bodies),
+            ruleset=plan.settings.ruleset,
         )
 
     def _fail(self, subject: SubjectReport, finding: FindingReport, seed: int) -> None:

@@ -111,7 +111,7 @@ class ScenarioItem(pytest.Item):
     def _carried_out(self, plan: Plan, warnings: list[str]) -> Result:
         from ..events import Bus, Event, Warned
         from ..report.series import Series
-        from ..runner.facade import run
+        from ..runner.facade import Redaction, run
         from ..runner.scenarios.campaign import ScenarioRequest, run_scenarios
 
         def listen(event: Event) -> None:
@@ -126,6 +126,8 @@ class ScenarioItem(pytest.Item):
             command=f"pytest {self.nodeid}",
             seed=self._seed(plan),
             reports=plan.reports,
+            redaction=Redaction(plan.settings.secrets, plan.settings.keep_bodies),
+            ruleset=plan.settings.ruleset,
             name=self.path.stem,
             finish=lambda report: self._finished(series.into(report)),
         )

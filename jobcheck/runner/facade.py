@@ -15,6 +15,7 @@ from .. import __version__
 from ..aio import Tasks
 from ..checks.contracts import Contract
 from ..clock import REAL, iso
+from ..config import RULESETS
 from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
@@ -24,6 +25,7 @@ from ..store import accepted
 from ..store.failures import Failure, Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
+from ..store.redact import USUAL, Redaction
 from .boots import ZYGOTE
 from .explore import VERIFY, Exploration, Options
 from .handler import HandlerMode
@@ -80,6 +82,8 @@ class Request:
     deadline: float = DEADLINE
     """Seconds until a job that has not ended is called hung, and a worker that is not ready is given up."""
     verify: int = VERIFY
+    redaction: Redaction = USUAL
+    ruleset: int = RULESETS[-1]
     finish: Callable[[Report], Report] = field(default=lambda report: report)
     """Last word on the report before it is stored: the demo compares with what is planted."""
 
@@ -102,6 +106,7 @@ async def explore(request: Request, bus: Bus) -> Result:
         "platform": platform.platform(terse=True),
         "boot": request.boot,
         "lanes": request.lanes,
+        **({"bodies": "kept as they are"} if request.redaction.keep_bodies else {}),
     }
 
     def note_service(event: object) -> None:
@@ -113,7 +118,8 @@ async def explore(request: Request, bus: Bus) -> Result:
         journal.write("run", command=request.command, seed=request.seed, environment=environment)
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
-        async with Stage(seed=request.seed, bus=bus, logs=logs, deadline=request.deadline) as stage:
+        stage = Stage(seed=request.seed, bus=bus, logs=logs, deadline=request.deadline, redaction=request.redaction)
+        async with stage:
             subjects = await _on_lanes(request, stage, bus, journal)
             redacted = stage.redactor.count
         report = Report(
@@ -126,6 +132,7 @@ async def explore(request: Request, bus: Bus) -> Result:
             seconds=round(REAL.now() - started, 2),
             redacted=redacted,
             run=folder.name,
+            ruleset=request.ruleset,
         )
         report = request.finish(_with_accepted(request, report, bus))
         journal.write("end", verdict=report.verdict)
@@ -331,4 +338,4 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     return box[0]
 
 
-__all__ = ["Job", "Request", "Result", "explore", "mode_of", "run", "verdict_of"]
+__all__ = ["Job", "Redaction", "Request", "Result", "explore", "mode_of", "run", "verdict_of"]

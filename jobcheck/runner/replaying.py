@@ -14,7 +14,6 @@ from ..store.failures import Failure, Failures
 from .expectations import read_contract
 from .facade import Job, Request, Result
 from .rig import load_rig
-from .stage import DEADLINE
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
 _UNSURE = frozenset(map(str, NEVER_PASS))
@@ -38,9 +37,7 @@ class Replay:
     finding: FindingReport | None = None
 
 
-def replay(
-    project: Path, failure_id: str, carry_out: CarryOut, *, times: int, reports: Path, deadline: float = DEADLINE
-) -> Replay:
+def replay(project: Path, failure_id: str, carry_out: CarryOut, *, times: int, reports: Path) -> Replay:
     """Runs the finding's first strike again, `times` times; when none fails, its other strikes once each.
 
     A fixed finding is forgotten. Raises UsageError for an id that is not remembered, naming the closest; what goes
@@ -51,15 +48,12 @@ def replay(
     results: list[Result] = []
     try:
         first = _request(project, failure, failure.strikes[:1], verify=times, reports=reports)
-        first.deadline = deadline
         results.append(carry_out(first))
         if (ended := _ended(failure, results, times)) is not None:
             return ended
         rest = [failure.strikes[0]] * (times - 1) + list(failure.strikes[1:])
         if rest:
-            others = _request(project, failure, rest, verify=1, reports=reports)
-            others.deadline = deadline
-            results.append(carry_out(others))
+            results.append(carry_out(_request(project, failure, rest, verify=1, reports=reports)))
             if (ended := _ended(failure, results, len(rest))) is not None:
                 return ended
     except JobcheckError as error:

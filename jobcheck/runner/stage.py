@@ -24,7 +24,7 @@ from ..services import start as start_service
 from ..services.base import Place, allowed, is_loopback
 from ..services.redis_server import RedisService
 from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
-from ..store.redact import Redactor
+from ..store.redact import USUAL, Redaction, Redactor
 from ..tap.authority import Authority
 from ..tap.refuse import RefusingProxy
 from ..workers import platform
@@ -47,7 +47,16 @@ DISCARD_PORT = 9
 class Stage:
     """Everything of a run that must not outlive it. Use as an async context manager."""
 
-    def __init__(self, *, seed: int, bus: Bus, logs: Path, clock: Clock = REAL, deadline: float = DEADLINE) -> None:
+    def __init__(
+        self,
+        *,
+        seed: int,
+        bus: Bus,
+        logs: Path,
+        clock: Clock = REAL,
+        deadline: float = DEADLINE,
+        redaction: Redaction = USUAL,
+    ) -> None:
         self.run_id = seeds.token(12)
         self.seeds = seeds.Seeds(seed)
         self.bus = bus
@@ -59,7 +68,7 @@ class Stage:
         self.logs = logs
         self.host = platform.loopback(int(self.run_id, 16))
         """Where the taps of this run listen."""
-        self.redactor = Redactor(salt=seeds.token(32).encode())
+        self.redactor = Redactor(seeds.token(32).encode(), redaction)
         self.folder = _temporary() / f"jobcheck-{self.run_id}"
         self.guardian = Guardian.start(self.run_id)
         self.guardian.watch_folder(self.folder)  # before it is there: we may be killed at any moment

@@ -11,7 +11,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
+
+from .redact_apart import HARMLESS, apart
 
 _WORDS = (
     "password",
@@ -33,8 +36,6 @@ _WORDS = (
 """A field is sensitive when its name ends in one of these: `user_password`, `accessToken`, `stripe-api-key`."""
 _EXACT = ("cvv", "cvc", "cvv2", "cvc2", "pan", "pin", "otp", "ssn", "pwd", "auth")
 """A field is sensitive when its whole name is one of these."""
-_HARMLESS = frozenset({"", "null", "none", "true", "false", "nil", "undefined", "bearer", "basic", "digest"})
-"""Values that give nothing away, and the schemes whose own value was taken out before."""
 
 _TOKEN_STARTS = (
     *("eyJ", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "whsec_", "AKIA", "ASIA", "AIza", "SG."),
@@ -64,9 +65,6 @@ _SCHEME_HEADER = re.compile(r"([A-Za-z][\w-]{0,30})( +)(\S.*)", re.DOTALL)
 _LOGIN = re.compile(r"://([^\s/:@?#]*):([^\s/@?#]+)(@|…$)")
 _ENCODED = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{24,}={0,2}")
 """Long enough to hold a secret in Base64, as the bodies of Celery's messages do."""
-_INSERT = re.compile(r"\(([\w\s,\"`.]{1,2000})\)\s*VALUES\s*(\(.*)", re.IGNORECASE | re.DOTALL)
-_SQL_ROW = re.compile(r"\(((?:[^()']|'(?:[^']|'')*(?:'|$)|\([^()]*\))*)")
-_SQL_VALUE = re.compile(r"\s*(?:'((?:[^']|'')*)(?:'|$)|(?:[^,()]|\([^()]*\))+)")
 _CARD = re.compile(r"[2-6](?<![\d.][2-6])(?:[ -]?\d){12,18}(?!\d)")
 _CUT_NUMBER = re.compile(r"[2-6](?<!\d[2-6])(?:[ -]?\d){7,18}(?=…$)")
 """What may be the first part of a card number, where a text was cut."""
@@ -77,28 +75,37 @@ _LEAST_KNOWN = 6
 """Characters of a variable's value from which on it is looked for: `test` would be found in every second word."""
 
 
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What the user says about it."""
+
+    fields: tuple[str, ...] = ()
+    """Further field names whose values are secret."""
+    keep_bodies: bool = False
+    """Field values and numbers in texts and JSON are left alone; headers, tokens and passwords in URLs are not."""
+
+
+USUAL = Redaction()
+
+
 class Redactor:
-    """Redacts with one salt. `count` is the number of secrets taken out so far.
+    """Redacts with one salt. `count` is the number of secrets taken out so far."""
 
-    `extra_fields` are further field names whose values are secret. With `keep_bodies`, field values and numbers in
-    texts and JSON are left alone; headers, tokens and passwords in URLs are still taken out.
-    """
-
-    def __init__(self, salt: bytes, extra_fields: Iterable[str] = (), keep_bodies: bool = False) -> None:
+    def __init__(self, salt: bytes, redaction: Redaction = USUAL) -> None:
         self.count = 0
         self._salt = hashlib.sha256(salt).digest()
-        self._keep_bodies = keep_bodies
+        self._keep_bodies = redaction.keep_bodies
         self._known: set[str] = set()
-        extra = tuple(extra_fields)
-        self._exact = frozenset(map(_squash, (*_EXACT, *extra)))
-        self._endings = tuple(map(_squash, _WORDS))
-        self._hints = tuple(sorted({_hint(word) for word in (*_WORDS, *_EXACT, *extra)}))
-        self._fields = _field_pattern(_WORDS, (*_EXACT, *extra))
+        words = (*_WORDS, *(name for name in redaction.fields if _squash(name)))
+        self._exact = frozenset(map(_squash, _EXACT))
+        self._endings = tuple(map(_squash, words))
+        self._hints = tuple(sorted({_hint(word) for word in (*words, *_EXACT)}))
+        self._fields = _field_pattern(words, _EXACT)
 
     def know(self, variables: Mapping[str, str]) -> None:
         """Values of environment variables with sensitive names are secret wherever they occur; very short ones not."""
         for name, value in variables.items():
-            if len(value) >= _LEAST_KNOWN and value.lower() not in _HARMLESS and self._sensitive(_squash(name)):
+            if len(value) >= _LEAST_KNOWN and value.lower() not in HARMLESS and self._sensitive(_squash(name)):
                 self._known.add(value)
 
     def text(self, text: str) -> str:
@@ -113,8 +120,7 @@ class Redactor:
         lower = text.lower()
         if any(hint in lower for hint in self._hints):
             text = self._fields.sub(self._field, text)
-            if "values" in lower:
-                text = _INSERT.sub(self._insert, text)
+            text = apart(text, lower, self._named, self._hide)
         if len(text) >= 13:
             text = _CARD.sub(self._card, text)
             if text.endswith("…"):
@@ -165,7 +171,7 @@ class Redactor:
             return self._json(value, depth + 1)
         if isinstance(value, dict | list):
             return self._every_leaf(value, depth + 1)
-        return self._hide(str(value)) if str(value).lower() not in _HARMLESS else value
+        return self._hide(str(value)) if str(value).lower() not in HARMLESS else value
 
     def _every_leaf(self, value: Any, depth: int) -> Any:
         """A nested value of a sensitive field: its names stay, everything else goes."""
@@ -177,6 +183,9 @@ class Redactor:
 
     def _sensitive(self, plain: str) -> bool:
         return plain in self._exact or (plain.endswith(self._endings) and "idempotency" not in plain)
+
+    def _named(self, name: str) -> bool:
+        return self._sensitive(_squash(name))
 
     def _tokens(self, text: str) -> str:
         for secret in self._known:
@@ -197,23 +206,9 @@ class Redactor:
             return match[0]
         return match[0] if self.text(said) == said else self._hide(match[0])
 
-    def _insert(self, match: re.Match[str]) -> str:
-        """`(name, password) VALUES ('a', 'secret'), ...`: the values stand apart from their names."""
-        secret = [self._sensitive(_squash(name)) for name in match[1].split(",")]
-
-        def row(found: re.Match[str]) -> str:
-            out, at = "(", 0
-            for hide, value in zip(secret, _SQL_VALUE.finditer(found[1]), strict=False):
-                if hide and value[1]:
-                    out += found[1][at : value.start(1)] + self._hide(value[1])
-                    at = value.end(1)
-            return out + found[1][at:]
-
-        return match[0][: match.start(2) - match.start()] + _SQL_ROW.sub(row, match[2])
-
     def _field(self, match: re.Match[str]) -> str:
         value = match["text"] or match["escaped"] or match["single"] or match["bare"] or ""
-        if value.lower() in _HARMLESS or value.startswith(("<redacted:", "$", "%", "?", "{")):
+        if value.lower() in HARMLESS or value.startswith(("<redacted:", "$", "%", "?", "{")):
             return match[0]
         return match[0][: match.start("value") - match.start()] + match["value"].replace(value, self._hide(value))
 

@@ -11,6 +11,9 @@ from .resp_values import changed, combined
 from .shapes import one_line
 from .unit import Change
 
+HASH_WRITES = frozenset({b"HSET", b"HMSET", b"HSETNX"})
+MOST_OF_A_PART = 60
+"""Characters of one command in the summary of a transaction."""
 MOST_OPS_SHOWN = 8
 """Different commands of one transaction that its shape names."""
 
@@ -43,7 +46,7 @@ def exec_labels(ops: tuple[tuple[Command, Args], ...]) -> tuple[str, str]:
     shapes = list(dict.fromkeys(shape_of(command, args) for command, args in ops))
     if len(shapes) > MOST_OPS_SHOWN:
         shapes = [*shapes[:MOST_OPS_SHOWN], "…"]
-    summary = "EXEC " + "; ".join(summary_of(without_secrets(*op))[:60] for op in ops[:6])
+    summary = "EXEC " + "; ".join(_cut(summary_of(without_secrets(*op))) for op in ops[:6])
     return f"redis EXEC({', '.join(shapes)})", one_line(summary.rstrip())
 
 
@@ -81,6 +84,21 @@ def script_sha(name: str, text: bytes) -> str:
 
 
 def summary_of(args: Args) -> str:
-    """The command on one line for a person."""
-    text = b" ".join([arg[:120] for arg in args[:16]])
-    return one_line(text[:600].decode("utf-8", "replace"))
+    """The command on one line for a person. Values of a hash with spaces in them are quoted: else nobody could tell
+    where one ends and the next field begins."""
+    shown = [arg[:120] for arg in args[:16]]
+    if shown[0].upper() in HASH_WRITES:
+        shown = [_quoted(arg) for arg in shown]
+    return one_line(b" ".join(shown)[:600].decode("utf-8", "replace"))
+
+
+def _quoted(arg: bytes) -> bytes:
+    if not any(byte in arg for byte in (b" ", b'"', b"\n", b"\t", b"; ")):
+        return arg
+    return b'"' + arg.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+def _cut(summary: str) -> str:
+    """A part of a transaction, short; what was quoted ends with a quote."""
+    cut = summary[:MOST_OF_A_PART]
+    return cut + '"' if cut.replace("\\\\", "").replace('\\"', "").count('"') % 2 else cut

@@ -213,6 +213,41 @@ def test_no_secret_is_written_down_and_their_number_is_shown(tmp_path: Path) -> 
     assert TOKEN in "".join(path.read_text() for path in (report.parent / "output").glob("tiny-0-w*.log"))
 
 
+IBAN = "DE89370400440532013000"
+STORES = f"""
+    import json, os, urllib.request
+    body = {{"iban": "{IBAN}", "password": "{FIELD}", "key": key}}
+    headers = {{"Authorization": "Bearer {TOKEN}", "Content-Type": "application/json"}}
+    url = os.environ["PAYMENTS_URL"] + "/charges"
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers, method="POST")).read()
+    import redis
+    client = redis.Redis.from_url(os.environ["CACHE_URL"])
+    client.hset("user:" + key, mapping={{"name": "ann", "password": "{FIELD} with spaces", "customer_iban": "{IBAN}"}})
+    client.close()
+"""
+
+
+def test_fields_of_the_projects_own_are_secret_and_bodies_can_be_kept(tmp_path: Path) -> None:
+    """Credentials in headers are taken out all the same; the run says that bodies were kept."""
+    text = rig(
+        '"broker": jobcheck.redis(), "payments": jobcheck.provider(), "cache": jobcheck.redis()',
+        '"BROKER_URL": "{broker.url}", "PAYMENTS_URL": "{payments.base}", "CACHE_URL": "{cache.url}"',
+    )
+    folder = project(tmp_path / "project", STORES, text=text)
+    (folder / "pyproject.toml").write_text('[tool.jobcheck]\nrig = "rig.py:tiny"\nsecrets = ["iban"]\n')
+    words = ("explore", *HANDLER[:4], "--expect", "at_least_once: payments POST /charges", "--max-points", "1")
+    jobcheck(folder, *words).says(0, "secrets redacted")
+    text = written(folder)
+    assert "HSET user:key-" in text
+    assert [secret for secret in (IBAN, FIELD, "with spaces", TOKEN) if secret in text] == []
+    jobcheck(folder, *words, "--keep-bodies").says(0)
+    text = written(folder)
+    assert [secret for secret in (IBAN, FIELD, "with spaces", TOKEN) if secret in text] == [IBAN, FIELD, "with spaces"]
+    assert (
+        json.loads((folder / "reports/latest/report.json").read_text())["environment"]["bodies"] == "kept as they are"
+    )
+
+
 BASE64 = r"[A-Za-z0-9+/]{24,}"
 
 

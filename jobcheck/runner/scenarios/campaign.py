@@ -10,6 +10,7 @@ from typing import Any
 
 from ... import __version__
 from ...clock import REAL
+from ...config import RULESETS
 from ...errors import JobcheckError, UsageError
 from ...events import Bus, ScenarioFinished, ServiceStarted
 from ...faults.describe import describe
@@ -19,6 +20,7 @@ from ...scenario.planning import plan
 from ...seeds import fresh_seed
 from ...store.folder import RunFolder
 from ...store.journal import Journal
+from ...store.redact import USUAL, Redaction
 from ..facade import Result
 from ..rig import Rig
 from ..stage import Stage
@@ -39,6 +41,8 @@ class ScenarioRequest:
     name: str = "scenarios"
     engine: str = ""
     """Goes before the engine of a file."""
+    redaction: Redaction = USUAL
+    ruleset: int = RULESETS[-1]
     finish: Callable[[Report], Report] = field(default=lambda report: report)
 
 
@@ -103,6 +107,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         "jobcheck": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
+        **({"bodies": "kept as they are"} if request.redaction.keep_bodies else {}),
     }
 
     def note_service(event: object) -> None:
@@ -118,7 +123,8 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         reports: list[dict[str, Any]] = []
         redacted = 0
         for number, one in enumerate(loaded):
-            async with Stage(seed=one.seed, bus=bus, logs=logs / f"{number + 1}-{one.path.stem}") as stage:
+            place = logs / f"{number + 1}-{one.path.stem}"
+            async with Stage(seed=one.seed, bus=bus, logs=place, redaction=request.redaction) as stage:
                 reports.append(await _one(one, stage, bus, journal, alone=len(loaded) == 1))
                 redacted += stage.redactor.count
             if reports[-1].get("aborted"):
@@ -133,6 +139,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
             seconds=round(REAL.now() - started, 2),
             redacted=redacted,
             run=folder.name,
+            ruleset=request.ruleset,
         )
         report = request.finish(report)
         journal.write("end", verdict=report.verdict)

@@ -40,6 +40,12 @@ def test_a_table_may_be_written_inline(tmp_path):
         ('boot = "hot"', "boot: expected one of zygote, standby, cold, got 'hot'"),
         ('assume = "exactly-once"', "assume: expected at-least-once, got 'exactly-once'"),
         ("lanes =", "is no TOML"),
+        ('deadline = "0s"', "deadline: expected a time such as 60s or 5m, got '0s'"),
+        ("keep-bodies = 2", "keep-bodies: expected true or false, got 2"),
+        ('secrets = ["iban", 3]', "secrets: expected names of fields such as"),
+        ('secrets = ["--"]', "secrets: expected names of fields such as"),
+        ("ruleset = 2", "ruleset: this version knows the rulesets 1, got 2"),
+        ("ruleset = true", "ruleset: this version knows the rulesets 1, got True"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_file(tmp_path, line, said):
@@ -57,6 +63,20 @@ def test_the_nearest_right_key_is_offered():
 
 def test_texts_of_an_ini_file_are_read_as_numbers():
     assert merged(Settings(), {"max_points": "12", "seed": " 4 "}, where="here") == Settings(max_points=12, seed=4)
+
+
+def test_lists_and_flags_are_read_from_toml_and_from_an_ini_file(tmp_path):
+    expected = Settings(secrets=("iban", "pin_code"), keep_bodies=True, ruleset=1)
+    text = '[tool.jobcheck]\nsecrets = ["iban", "pin_code"]\nkeep-bodies = true\nruleset = 1\n'
+    assert read_settings(project(tmp_path, text)) == expected
+    values = {"secrets": "iban, pin_code", "keep_bodies": "yes", "ruleset": "1"}
+    assert merged(Settings(), values, where="here") == expected
+
+
+def test_an_unknown_ruleset_names_those_that_there_are_and_where_to_look(tmp_path):
+    with pytest.raises(UsageError) as caught:
+        read_settings(project(tmp_path, "[tool.jobcheck]\nruleset = 7\n"))
+    assert caught.value.hint == "ruleset = 1, or a version of jobcheck that knows it (CHANGELOG.md)"
 
 
 def test_the_project_is_the_nearest_folder_with_a_pyproject(tmp_path):
