@@ -45,7 +45,7 @@ FOR_FACES = [
         "selftest",
         "onboarding.facade",
     ),
-    *("runner.presets", "services.doctor", "services.find", "services.wheels"),
+    *("runner.presets", "runner.toxiproxy", "services.doctor", "services.find", "services.wheels"),
 ]
 """What people say (contracts, scenarios, the rig), what came out (history, report, store), the doors of the runner, one
 module per command, and what is on this machine. No face sees a lane, a tap or a decoder."""

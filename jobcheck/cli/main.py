@@ -27,6 +27,7 @@ COMMANDS = {
     "accept": "Accept a known finding, with a reason and an end: still shown, not failing.",
     "judge": "Judge a stored run again, without running anything.",
     "payloads": "Record payloads from the wire; try those of one version on workers of another.",
+    "toxiproxy": "Answer Toxiproxy's HTTP API, for its clients in any language.",
     "report": "Show, print or open the report of a run.",
     "selftest": "Plant bugs and demand that each is found at its place, and no right job accused.",
     "doctor": "What is on this machine, what is missing, and how to get it.",

@@ -72,13 +72,41 @@ class EmbeddedToxics:
 
     async def proxy(self, name: str, upstream_host: str, upstream_port: int) -> tuple[str, int]:
         """A tap of our own in front of a server. Raises UsageError for a taken name, ServiceError without a port."""
+        self.place(name, ("127.0.0.1", 0), (upstream_host, upstream_port))
+        try:
+            return await self.open(name)
+        except OSError as error:
+            await self.drop(name)
+            raise ServiceError(f"cannot listen on 127.0.0.1 for the proxy {name}: {error}") from None
+
+    def place(self, name: str, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
+        """A new proxy of our own that does not listen yet. Raises UsageError for a name that is taken."""
         if name in self._states:
             raise UsageError(f"expected a new name for a proxy, and there is a {name!r} already")
-        slot = Slot(name, _Unrecorded())
-        port = await slot.tap(name, (upstream_host, upstream_port), OpaqueDecoder)
+        slot = Slot(name, _Unrecorded(), listen[0])
+        slot.listeners[name] = listener = Listener(slot, name, upstream, OpaqueDecoder, None)
+        listener.port, listener.down = listen[1], True
         self._own[name] = slot
-        self._states[name] = _State()
-        return slot.host, port
+        self._states[name] = _State(down={""})
+
+    async def open(self, name: str) -> tuple[str, int]:
+        """Makes a proxy of our own listen; gives where. Raises OSError when it cannot, and it stays as it was."""
+        slot, state = self._own[name], self._states[name]
+        if state.down <= {""}:
+            await slot.listeners[name].bring_up()
+        state.down.discard("")
+        return slot.host, slot.listeners[name].port
+
+    def aim(self, name: str, listen: tuple[str, int], upstream: tuple[str, int]) -> None:
+        """Gives a proxy of our own, while it does not listen, other addresses."""
+        slot = self._own[name]
+        slot.host, slot.listeners[name].port = listen
+        slot.listeners[name].target = upstream
+
+    async def drop(self, name: str) -> None:
+        """Gives up a proxy of our own and cuts its connections."""
+        await self._own.pop(name).close()
+        del self._states[name]
 
     # The toxics
 
@@ -96,6 +124,19 @@ class EmbeddedToxics:
             for listener in self._listeners(proxy):
                 self._put(listener, proxy, name, toxic)
         return name
+
+    async def change(self, proxy: str, name: str, toxic: Toxic) -> None:
+        """Other settings for a toxic that acts; it keeps its place, and what it held is handed on.
+
+        Raises UsageError when there is none of that name.
+        """
+        state = self._state(proxy)
+        if name not in state.toxics:
+            raise UsageError(f"{proxy}: expected the name of a toxic that acts, got {name!r}")
+        state.toxics[name] = toxic
+        for listener in self._listeners(proxy):
+            chances = self._chances("toxic", proxy, name, listener.slot.name)
+            listener.toxics.change(_inner(proxy, name), toxic, chances, list(listener.links), _loop())
 
     async def remove(self, proxy: str, name: str) -> None:
         """Removes a toxic; what it held is handed on. Raises UsageError when there is none of that name."""
@@ -157,7 +198,7 @@ class EmbeddedToxics:
 
     def _put(self, listener: Listener, proxy: str, name: str, toxic: Toxic) -> None:
         chances = self._chances("toxic", proxy, name, listener.slot.name)
-        listener.toxics.add(_inner(proxy, name), toxic, chances, list(listener.links), asyncio.get_running_loop())
+        listener.toxics.add(_inner(proxy, name), toxic, chances, list(listener.links), _loop())
 
     def _chances(self, *name: str) -> Callable[[int], Chance]:
         # Each connection has a stream of its own, so that the draws do not depend on how connections interleave.
@@ -173,6 +214,10 @@ class EmbeddedToxics:
             await listener.take_down()
         elif not down:
             await _bring_up(listener)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    return asyncio.get_running_loop()
 
 
 def _names(listener: Listener) -> tuple[str, str]:

@@ -91,6 +91,22 @@ class Pipeline:
         del self._stages[name]
         self._balance()
 
+    def change(self, name: str, stage: Stage) -> None:
+        """Puts another stage in the place of one; what that held is handed on. Without one it is added."""
+        if (old := self._stages.get(name)) is None or self._gone:
+            self.add(name, stage)
+            return
+        old.flush()
+        stage.inherit(old)
+        old.discard()
+        stage.out, stage.moved = old.out, old.moved
+        for before in self._stages.values():
+            if before.out is old:
+                before.out = stage
+        self._stages[name] = stage
+        stage.begin()
+        self._balance()
+
     def flush(self) -> None:
         """Hands on whatever is held, past all stages."""
         for stage in list(self._stages.values()):
@@ -175,6 +191,19 @@ class ToxicSet:
         if (found := self._active.pop(name, None)) is not None:
             for link in links:
                 link.unpipe(WAYS[found[0].stream], name)
+
+    def change(
+        self, name: str, toxic: Toxic, chances: Callable[[int], Chance], links: Iterable[Piped], timers: Timers
+    ) -> None:
+        """Other settings for a toxic, in the same direction; which connections it acts on is drawn again."""
+        self._active[name] = (toxic, chances)
+        way = WAYS[toxic.stream]
+        for link in links:
+            chance = chances(link.ordinal)
+            if chance.random() < toxic.toxicity:
+                link.pipeline(way).change(name, stage_for(toxic, timers, chance))
+            else:
+                link.unpipe(way, name)
 
     def dress(self, link: Piped, timers: Timers) -> None:
         """Gives a new connection its stages."""

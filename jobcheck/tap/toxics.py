@@ -94,6 +94,9 @@ class Stage:
     def finish(self, how: How) -> None:
         self.out.finish(how)
 
+    def inherit(self, old: Stage) -> None:
+        """Takes over what has happened to this connection so far, from the stage in whose place it comes."""
+
     def flush(self) -> None:
         """Hands on at once whatever is held."""
 
@@ -324,13 +327,21 @@ class LimitStage(Stage):
     def __init__(self, toxic: LimitData, timers: Timers) -> None:
         super().__init__(timers)
         self._left = toxic.bytes
+        self._passed = 0
         self._over = False
+
+    def inherit(self, old: Stage) -> None:
+        """What has passed counts."""
+        if isinstance(old, LimitStage):
+            self._passed, self._over = old._passed, old._over
+            self._left = max(0, self._left - self._passed)
 
     def feed(self, data: bytes, at: float) -> None:
         if self._over:
             return
         if passes := data[: self._left]:
             self._left -= len(passes)
+            self._passed += len(passes)
             self.out.feed(passes, at)
         if not self._left:
             self._over = True

@@ -1,0 +1,316 @@
+"""Toxiproxy's HTTP API over a toxic engine of our own: what each request does, and what it is answered.
+
+Sans I/O but for the engine: `Api.answer` is given a request and gives an answer. Statuses, bodies and error texts are
+those of toxiproxy-server 2.12.0; one suite is run on both (tests/conformance/test_toxiproxy_api.py). On purpose:
+
+* a proxy without a host (`:8080`) listens on this machine only, and Toxiproxy's on all of its addresses;
+* values that would have no meaning (a slicer for pieces of 0 bytes, which ends Toxiproxy's server) act as the nearest
+  ones that have, and are shown as they were given.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from ..faults.toxics import Toxic
+from . import api_json
+from .api_json import BadBody
+from .api_values import (
+    NOOP,
+    POPULATED,
+    STRUCTS,
+    Address,
+    ApiProxy,
+    ApiToxic,
+    Refused,
+    attributes_of,
+    check_needed,
+    listen_address,
+    listen_error,
+    proxy_of,
+    upstream_address,
+    values_of,
+)
+
+VERSION = "2.12.0"
+"""Whose API this is."""
+
+
+class Engine(Protocol):
+    """What is needed of `tap.toxic_engine.EmbeddedToxics`."""
+
+    def place(self, name: str, listen: Address, upstream: Address) -> None:
+        """A new proxy that does not listen yet."""
+        ...
+
+    async def open(self, name: str) -> Address:
+        """Makes it listen; gives where. Raises OSError."""
+        ...
+
+    async def disable(self, proxy: str) -> None: ...
+    def aim(self, name: str, listen: Address, upstream: Address) -> None:
+        """Other addresses for a proxy that does not listen."""
+        ...
+
+    async def drop(self, name: str) -> None: ...
+    async def add(self, proxy: str, toxic: Toxic, *, name: str = "") -> str: ...
+    async def change(self, proxy: str, name: str, toxic: Toxic) -> None: ...
+    async def remove(self, proxy: str, name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, body and its type; no type: there is no body."""
+
+    status: int
+    body: bytes = b""
+    kind: str = ""
+    location: str = ""
+    routed: bool = True
+    """It has the number of a request, as all have whose path and method there are."""
+
+
+NO_PROXY = (404, "proxy not found")
+NO_TOXIC = (404, "toxic not found")
+
+
+class Api:
+    """The proxies of one engine, as the API shows them. One request at a time."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._proxies: dict[str, ApiProxy] = {}
+
+    async def answer(self, method: str, target: str, body: bytes, agent: str = "") -> Answer:
+        """What to say to one request; `agent` is the caller's User-Agent."""
+        path = target.partition("?")[0]
+        if "//" in path:
+            while "//" in path:
+                path = path.replace("//", "/")
+            return Answer(301, location=path, routed=False)
+        parts = unquote(path).split("/")[1:]
+        methods = _methods(parts)
+        if not methods:
+            return Answer(404, b"404 page not found\n", "text/plain; charset=utf-8", routed=False)
+        if method not in methods:
+            return Answer(405, routed=False)
+        if agent.startswith("Mozilla/"):
+            return Answer(403, b"User agent not allowed\n", "text/plain; charset=utf-8")
+        try:
+            return await self._carry_out(method, parts, body)
+        except BadBody as error:
+            return _error(400, f"bad request body: {error}")
+        except Refused as error:
+            return _error(error.status, error.message)
+
+    async def populate(self, body: bytes) -> list[str]:
+        """What `-config` names: the body of POST /populate; gives what listens now. Raises Refused."""
+        answer = await self._populate(body)
+        told = json.loads(answer.body)
+        if answer.status != 201:
+            raise Refused(answer.status, told["error"])
+        return [f"{one['name']} {one['listen']} -> {one['upstream']}" for one in told["proxies"] or ()]
+
+    async def _carry_out(self, method: str, parts: list[str], body: bytes) -> Answer:
+        if parts == ["version"]:
+            shown = json.dumps({"version": VERSION}).encode() + b"\n"
+            return Answer(200, shown, "application/json;charset=utf-8")
+        if parts == ["reset"]:
+            return await self._reset()
+        if parts == ["populate"]:
+            return await self._populate(body)
+        if len(parts) == 1:
+            if method == "GET":
+                return _json(200, {name: self._proxies[name].shown() for name in sorted(self._proxies)})
+            return await self._create(body)
+        proxy = self._found(parts[1])
+        if len(parts) == 2:
+            return await self._on_proxy(method, proxy, body)
+        if len(parts) == 3:
+            return _json(200, proxy.ordered()) if method == "GET" else await self._add(proxy, body)
+        toxic = next((one for one in proxy.toxics if one.name == parts[3]), None)
+        if toxic is None:
+            raise Refused(*NO_TOXIC)
+        return await self._on_toxic(method, proxy, toxic, body)
+
+    def _found(self, name: str) -> ApiProxy:
+        if (proxy := self._proxies.get(name)) is None:
+            raise Refused(*NO_PROXY)
+        return proxy
+
+    # Proxies
+
+    async def _create(self, body: bytes) -> Answer:
+        proxy, enabled = proxy_of(api_json.fields(api_json.read(body), "toxiproxy.Proxy"), "Proxy")
+        check_needed(proxy)
+        if proxy.name in self._proxies:
+            raise Refused(409, "proxy already exists")
+        await self._begin(proxy, enabled)
+        return _json(201, proxy.shown())
+
+    async def _begin(self, proxy: ApiProxy, enabled: bool) -> None:
+        """Enters a proxy. Raises Refused when it cannot listen, and then there is none."""
+        self._engine.place(proxy.name, listen_address(""), upstream_address(proxy.upstream))
+        self._proxies[proxy.name] = proxy
+        if enabled:
+            try:
+                await self._open(proxy)
+            except Refused:
+                await self._forget(proxy)
+                raise
+
+    async def _open(self, proxy: ApiProxy) -> None:
+        listen, upstream = listen_address(proxy.listen), upstream_address(proxy.upstream)
+        self._engine.aim(proxy.name, listen, upstream)
+        try:
+            host, port = await self._engine.open(proxy.name)
+        except OSError as error:
+            raise Refused(500, listen_error(proxy.listen, error)) from None
+        proxy.listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        proxy.enabled = True
+
+    async def _stop(self, proxy: ApiProxy) -> None:
+        await self._engine.disable(proxy.name)
+        proxy.enabled = False
+
+    async def _forget(self, proxy: ApiProxy) -> None:
+        self._proxies.pop(proxy.name, None)
+        await self._engine.drop(proxy.name)
+
+    async def _on_proxy(self, method: str, proxy: ApiProxy, body: bytes) -> Answer:
+        if method == "DELETE":
+            await self._forget(proxy)
+            return Answer(204)
+        if method != "GET":
+            wanted, enabled = proxy_of(api_json.fields(api_json.read(body), "toxiproxy.Proxy"), "Proxy", proxy)
+            if wanted.listen != proxy.listen:
+                listen_address(wanted.listen, lead="")
+            if (wanted.listen, wanted.upstream) != (proxy.listen, proxy.upstream):
+                await self._stop(proxy)
+                proxy.listen, proxy.upstream = wanted.listen, wanted.upstream
+            if enabled and not proxy.enabled:
+                await self._open(proxy)
+            elif not enabled:
+                await self._stop(proxy)
+        return _json(200, proxy.shown())
+
+    async def _reset(self) -> Answer:
+        """All toxics are gone, and every proxy listens. All of it is tried."""
+        failed: Refused | None = None
+        for proxy in self._proxies.values():
+            for toxic in list(proxy.toxics):
+                await self._take_off(proxy, toxic)
+            try:
+                if not proxy.enabled:
+                    await self._open(proxy)
+            except Refused as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return Answer(204)
+
+    async def _populate(self, body: bytes) -> Answer:
+        """Makes proxies, or takes those that are there and differ anew. What was made stays when one fails."""
+        made: list[ApiProxy] = []
+        try:
+            for proxy, enabled in self._wanted(body):
+                existing = self._proxies.get(proxy.name)
+                if existing is not None and (existing.listen, existing.upstream) == (proxy.listen, proxy.upstream):
+                    proxy = existing
+                    if enabled and not proxy.enabled:
+                        await self._open(proxy)
+                else:
+                    if existing is not None:
+                        await self._forget(existing)
+                        existing.enabled = False
+                    await self._begin(proxy, enabled)
+                made.append(proxy)
+        except (BadBody, Refused) as error:
+            status = error.status if isinstance(error, Refused) else 400
+            message = error.message if isinstance(error, Refused) else f"bad request body: {error}"
+            return _json(status, {"error": message, "status": status, "proxies": _all(made)})
+        return _json(201, {"proxies": _all(made)})
+
+    def _wanted(self, body: bytes) -> list[tuple[ApiProxy, bool]]:
+        value = api_json.read(body)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            api_json.fields("" if isinstance(value, str) else value, f"[]{POPULATED}")
+            raise BadBody(f"json: cannot unmarshal object into Go value of type []{POPULATED}")
+        wanted = []
+        for item in value:
+            wanted.append(proxy_of(api_json.fields(item, POPULATED), ""))
+        for place, (proxy, _) in enumerate(wanted, 1):
+            check_needed(proxy, f" at proxy {place}")
+        return wanted
+
+    # Toxics
+
+    async def _add(self, proxy: ApiProxy, body: bytes) -> Answer:
+        given = api_json.fields(api_json.read(body), "toxics.ToxicWrapper")
+        where = "ToxicWrapper"
+        kind = api_json.text(given, "type", "", where)
+        stream = api_json.text(given, "stream", "downstream", where)
+        name = api_json.text(given, "name", "", where)
+        toxicity = api_json.number(given, "toxicity", 1.0, where)
+        attributes = attributes_of(given)
+        if stream.lower() not in ("upstream", "downstream"):
+            raise Refused(400, "stream was invalid, can be either upstream or downstream")
+        if kind not in STRUCTS:
+            raise Refused(400, "invalid toxic type")
+        name = name or f"{kind}_{stream}"
+        if any(one.name == name for one in proxy.toxics):
+            raise Refused(409, "toxic already exists")
+        toxic = ApiToxic(name, kind, stream, toxicity, values_of(kind, attributes, {}))
+        if (acting := toxic.acting()) is not None:
+            await self._engine.add(proxy.name, acting, name=name)
+        proxy.toxics.append(toxic)
+        return _json(200, toxic.shown())
+
+    async def _on_toxic(self, method: str, proxy: ApiProxy, toxic: ApiToxic, body: bytes) -> Answer:
+        if method == "DELETE":
+            await self._take_off(proxy, toxic)
+            return Answer(204)
+        if method != "GET":
+            given = api_json.fields(api_json.read(body), "toxics.ToxicWrapper")
+            attributes = values_of(toxic.kind, attributes_of(given), toxic.attributes)
+            toxic.toxicity = api_json.number(given, "toxicity", toxic.toxicity, "")
+            toxic.attributes = attributes
+            if (acting := toxic.acting()) is not None:
+                await self._engine.change(proxy.name, toxic.name, acting)
+        return _json(200, toxic.shown())
+
+    async def _take_off(self, proxy: ApiProxy, toxic: ApiToxic) -> None:
+        proxy.toxics.remove(toxic)
+        if toxic.kind != NOOP:
+            await self._engine.remove(proxy.name, toxic.name)
+
+
+def _methods(parts: list[str]) -> tuple[str, ...]:
+    """What a path may be asked for; empty: there is no such path."""
+    if any(not part for part in parts):
+        return ()
+    if len(parts) == 1:
+        return {"proxies": ("GET", "POST"), "version": ("GET",), "reset": ("POST",), "populate": ("POST",)}.get(
+            parts[0], ()
+        )
+    if parts[0] != "proxies" or len(parts) > 4 or (len(parts) > 2 and parts[2] != "toxics"):
+        return ()
+    return ("GET", "POST") if len(parts) == 3 else ("GET", "POST", "PATCH", "DELETE")
+
+
+def _all(proxies: list[ApiProxy]) -> list[dict[str, Any]] | None:
+    return [proxy.shown() for proxy in proxies] or None
+
+
+def _json(status: int, value: Any) -> Answer:
+    return Answer(status, json.dumps(value, separators=(",", ":")).encode(), "application/json")
+
+
+def _error(status: int, message: str) -> Answer:
+    body = json.dumps({"error": message, "status": status}, separators=(",", ":")).encode() + b"\n"
+    return Answer(status, body, "text/plain; charset=utf-8")
