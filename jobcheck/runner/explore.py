@@ -20,6 +20,7 @@ from ..faults.strikes import DEFAULT, FAMILIES, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, SubjectReport
 from ..services.spec import Provider
+from .estimate import takes_of
 from .promises import promises, unused
 from .queue import CANARY, QueueMode
 from .rig import ANY_ORDER
@@ -62,6 +63,8 @@ class Exploration:
     reads: tuple[Read, ...] = ()
     """What changes nothing, and is struck by lost replies."""
     clean: Clean | None = None
+    booted: float = 0.0
+    """Seconds until the first workers were there."""
     outcomes: list[Outcome] = field(default_factory=list)
     found: list[FindingReport] = field(default_factory=list)
 
@@ -78,6 +81,7 @@ class Exploration:
         self.bus.emit(SubjectStarted(self.mode.subject, self.mode.name))
         started = self.clock.now()
         await self.mode.open()
+        self.booted = self.clock.now() - started
         try:
             report = await self._explore()
         finally:
@@ -100,7 +104,8 @@ class Exploration:
         self._check_contracts(self.clean)
         planned = self._planned()
         plan = counted(strike.fault for strike in planned)
-        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan))
+        takes = takes_of(self.mode, planned, (first.seconds + second.seconds) / 2, self.booted)
+        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan, takes))
         for strike in planned:
             if self.outcomes and self._late():
                 break
