@@ -20,12 +20,13 @@ from ..faults.strikes import DEFAULT, FAMILIES, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, SubjectReport
 from ..services.spec import Provider
+from .around import hints
 from .estimate import takes_of
 from .promises import promises, unused
 from .queue import CANARY, QueueMode
 from .rig import ANY_ORDER
 from .telling import point_report, spoilt, strike_report, unconfirmed
-from .trial import Mode, hints
+from .trial import Mode
 
 VERIFY = 3
 """How often a finding is run in all before it is reported."""
