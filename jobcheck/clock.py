@@ -66,3 +66,12 @@ def stamp(wall: float) -> str:
 def iso(wall: float) -> str:
     """An ISO 8601 UTC time with seconds."""
     return _dt.datetime.fromtimestamp(wall, _dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def left_of(iso_time: str, wall: float) -> float:
+    """Seconds from `wall` until an ISO 8601 time (without a zone: UTC); 0 where it is none."""
+    try:
+        due = _dt.datetime.fromisoformat(iso_time)
+    except ValueError:
+        return 0.0
+    return (due if due.tzinfo else due.replace(tzinfo=_dt.UTC)).timestamp() - wall

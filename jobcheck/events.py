@@ -46,6 +46,8 @@ class PointsFound(Event):
     strikes: int
     plan: str = ""
     """The strikes by fault: `4 kills and 6 lost replies`."""
+    takes: str = ""
+    """How long they will take: `about 40 s`, and what makes it long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ def _tell(found: Found, screen: Screen) -> None:
     for name, kind in plan.upstreams.items():
         names = [variable for variable, text in plan.env.items() if text.startswith(f"{{{name}.")]
         laid = [path for over in plan.override.values() for path, text in over.items() if f"{{{name}." in str(text)]
+        if kind in ("stripe", "aws"):
+            names.append("its own library is told where it is")
         how = ", ".join([*names, *(f"{path} (laid over the settings)" for path in laid)])
         lines.append(("good", name, f"{kind}: {how or 'by nothing that was found'}"))
     if found.setup:

@@ -196,12 +196,6 @@ def _doubt(found: Found, conf: Mapping[str, Any]) -> None:
         doubts.append("the app runs its jobs eagerly (task_always_eager) with these settings, so none reaches a queue")
     if found.scan.loads_dotenv:
         doubts.append(f"{found.scan.loads_dotenv} reads .env: what the rig's env does not name comes from there")
-    if "aws" in found.plan.upstreams or {"stripe", "boto3"} & found.scan.imports:
-        named = [name for name in ("stripe", "boto3") if name in found.scan.imports]
-        doubts.append(
-            f"{' and '.join(named) or 'SES'}: its address is in the library; see docs/providers.md for its stand-in"
-        )
-        found.plan.upstreams.pop("aws", None)
     if not found.tasks:
         doubts.append("no task of the app's own is registered: are their modules imported or autodiscovered?")
     if found.tasks and (unknown := [one for one in found.tasks[0]["needs"] if one not in found.rows]):

@@ -23,6 +23,7 @@ KINDS = {
     **dict.fromkeys(("smtp", "submission"), "smtp"),
 }
 ADDRESS_WORDS = ("url", "uri", "api", "base", "endpoint", "host", "root", "v1", "v2", "server")
+AWS_SERVICES = ("s3", "ses", "sqs")
 NAMES = {"redis": "broker", "rabbitmq": "broker", "postgres": "db", "smtp": "mail"}
 GROUPS = (
     ("rabbitmq", {"RABBITMQ", "RABBIT", "AMQP"}),
@@ -62,6 +63,8 @@ class Plan:
     doubts: list[str] = field(default_factory=list)
     """What could not be found out, a sentence each."""
     tls: set[str] = field(default_factory=set)
+    aws: list[str] = field(default_factory=list)
+    """The services that the stand-in for AWS must be."""
 
     def add(self, name: str, kind: str, why: str) -> str:
         """The upstream of this name; the first one of a name decides its kind."""
@@ -89,6 +92,7 @@ def plan(scan: Scan, settings: str, celery: str, survey: Mapping[str, Any], brok
         mine = feeds.get(module, {})
         _databases(made, module, values, mine)
         _mail(made, module, values, mine)
+        _libraries(made, scan, values)
         for path, value in values.items():
             if isinstance(value, str) and URLISH.match(value) and not path.startswith("DATABASES."):
                 _url(made, module, path, value, mine.get(path, []), broker_url)
@@ -148,7 +152,9 @@ def _mail(made: Plan, module: str, values: Mapping[str, Any], feeds: Mapping[str
     backend = str(values.get("EMAIL_BACKEND", ""))
     if "smtp" not in backend:
         if "ses" in backend.lower():
-            made.add("aws", "aws", "EMAIL_BACKEND")
+            _aws(made, "ses", "EMAIL_BACKEND")
+            # django-ses names Amazon's host itself, unless this setting says otherwise.
+            made.override.setdefault(module, {})["AWS_SES_REGION_ENDPOINT_URL"] = "{aws.base}"
         return
     made.add("mail", "smtp", "EMAIL_BACKEND")
     over = made.override.setdefault(module, {})
@@ -163,6 +169,28 @@ def _mail(made: Plan, module: str, values: Mapping[str, Any], feeds: Mapping[str
     over.update({key: "" for key in ("EMAIL_HOST_USER", "EMAIL_HOST_PASSWORD") if values.get(key) or key in feeds})
     if not over:
         del made.override[module]
+
+
+def _aws(made: Plan, service: str, why: str) -> None:
+    if service not in AWS_SERVICES:
+        made.doubts.append(
+            f"{why} uses AWS {service}, of which jobcheck has no stand-in: a mock of your own can be one"
+        )
+        return
+    made.add("aws", "aws", why)
+    if service not in made.aws:
+        made.aws.append(service)
+
+
+def _libraries(made: Plan, scan: Scan, values: Mapping[str, Any]) -> None:
+    """Providers whose address is in their library."""
+    if "stripe" in scan.imports:
+        made.add("stripe", "stripe", "import stripe")
+    for path, value in values.items():
+        if isinstance(value, str) and "storages.backends.s3" in value:
+            _aws(made, "s3", path)
+    for service, where in scan.aws.items():
+        _aws(made, service, where)
 
 
 def _url(made: Plan, module: str, path: str, value: str, feeds: list[_Feed], broker_url: str) -> None:

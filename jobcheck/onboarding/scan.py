@@ -52,6 +52,8 @@ class Scan:
     """Names of the packages that the project depends on."""
     imports: set[str] = field(default_factory=set)
     """First parts of the modules that it imports."""
+    aws: dict[str, str] = field(default_factory=dict)
+    """Names of AWS services that clients are made for, and the lines."""
     loads_dotenv: str = ""
     """The line that reads a .env file, where there is one and the file exists."""
 
@@ -136,6 +138,8 @@ def _call(found: Scan, node: ast.Call, file: str, in_tests: bool) -> None:
         found.loads_dotenv = found.loads_dotenv or f"{file}:{node.lineno}"
     if in_tests or not node.args:
         return
+    if name in ("client", "resource") and isinstance(node.args[0], ast.Constant) and "boto3" in found.imports:
+        found.aws.setdefault(str(node.args[0].value), f"{file}:{node.lineno}")
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None
     typed = isinstance(owner, ast.Name) and owner.id in READERS  # env.int("PORT", default=1)
     if name in READERS or typed or (name == "get" and owner is not None and _is_environ(owner)):

@@ -9,7 +9,6 @@ from .plan import Plan
 
 LONGEST = 100
 """Columns of a line that is written."""
-CALLS = {"redis": "redis", "postgres": "postgres", "rabbitmq": "rabbitmq", "provider": "provider", "smtp": "smtp"}
 
 CONFTEST = '''"""The tests below start real workers and kill them.
 
@@ -51,8 +50,8 @@ def rig_text(plan: Plan, root: str, setup: str, jobs: Sequence[str]) -> str:
         "",
     ]
     lines += ["rig = jobcheck.Rig(", f"    jobcheck.celery({_q(plan.celery)}),", "    upstreams={"]
-    for name, kind in plan.upstreams.items():
-        lines.append(f"        {_q(name)}: {_call(kind, setup, name in plan.tls)},{_why(plan, name)}")
+    for name in plan.upstreams:
+        lines.append(f"        {_q(name)}: {_call(plan, name, setup)},{_why(plan, name)}")
     lines += ["    },", "    env={"]
     for variable, template in sorted(plan.env.items(), key=lambda one: (_upstream(one[1]), one[0])):
         note = "  # the app demands it; any value will do" if variable in plan.made_up else ""
@@ -64,15 +63,16 @@ def rig_text(plan: Plan, root: str, setup: str, jobs: Sequence[str]) -> str:
     return "\n".join([*lines, *jobs, ""])
 
 
-def _call(kind: str, setup: str, tls: bool) -> str:
-    arguments = []
+def _call(plan: Plan, name: str, setup: str) -> str:
+    kind = plan.upstreams[name]
+    arguments = [_q(service) for service in plan.aws] if kind == "aws" else []
     if kind == "postgres" and setup:
         arguments.append(f"setup={_q(setup)}")
     if kind == "provider":
         arguments.append('idempotency="Idempotency-Key"')
-    if tls:
+    if name in plan.tls:
         arguments.append("tls=True")
-    return f"jobcheck.{CALLS[kind]}({', '.join(arguments)})"
+    return f"jobcheck.{kind}({', '.join(arguments)})"
 
 
 def _why(plan: Plan, name: str) -> str:

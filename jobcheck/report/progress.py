@@ -97,6 +97,8 @@ class Progress:
             case PointsFound():
                 self._points[event.name, event.mode] = (event.points, event.strikes)
                 words = f"{plural(event.points, 'point')}, {event.plan or plural(event.strikes, 'strike')}"
+                if event.takes:
+                    self._say("note", f"{event.name}, {event.mode} mode: {words}: {event.takes}", "dim")
                 self._bar(event.name, event.mode, total=event.strikes, words=words)
             case StrikeDone():
                 self._struck(event)

@@ -17,13 +17,15 @@ from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES, RACE, counted
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..history.report import Coverage, FindingReport, SubjectReport
+from .around import hints
+from .estimate import takes_of
 from .findings import Told, finding, honours_keys
 from .promises import promises, unused
 from .queue import CANARY, QueueMode
 from .races import Raced, RaceOptions, race
 from .rig import ANY_ORDER
 from .telling import joined, point_report, same_cause, spoilt, strike_report, unconfirmed
-from .trial import Mode, hints
+from .trial import Mode
 
 VERIFY = 3
 """How often a finding is run in all before it is reported."""
@@ -64,6 +66,8 @@ class Exploration:
     """What changes nothing, and is struck by lost replies."""
     raced: Raced | None = None
     clean: Clean | None = None
+    booted: float = 0.0
+    """Seconds until the first workers were there."""
     outcomes: list[Outcome] = field(default_factory=list)
     found: list[FindingReport] = field(default_factory=list)
 
@@ -80,6 +84,7 @@ class Exploration:
         self.bus.emit(SubjectStarted(self.mode.subject, self.mode.name))
         started = self.clock.now()
         await self.mode.open()
+        self.booted = self.clock.now() - started
         try:
             report = await self._explore()
         finally:
@@ -102,7 +107,8 @@ class Exploration:
         self._check_contracts(self.clean)
         planned = self._planned()
         plan = counted(strike.fault for strike in planned)
-        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan))
+        takes = takes_of(self.mode, planned, (first.seconds + second.seconds) / 2, self.booted)
+        self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan, takes))
         for strike in planned:
             if self.outcomes and self._late():
                 break

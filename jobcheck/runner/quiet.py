@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import cast
 
+from ..clock import left_of
 from ..systems.contract import Broker, Settings
 from .lane import Lane
 from .seats import Seat
@@ -49,7 +50,7 @@ class Quiet:
                 await seat.slot.drain()  # a delivery that came before the broker's answer is seen before it is judged
                 if depth == 0 and not self._moving(seat):
                     return ""
-                going = f"{depth} job(s) on the broker"
+                going = self._waits(seat) or f"{depth} job(s) on the broker"
             if stuck and self._is_stuck(seat, stuck):
                 return going
             await asyncio.sleep(0.003)
@@ -86,8 +87,20 @@ class Quiet:
         """`shop.charge has been running for 30 s`: which task of the app hangs is what its owner looks for."""
         trace = self._lane.trace
         task = getattr(seat.dialect, "tasks", {}).get(job, "")
+        name = task or f"job {job}"
+        if waits := self._waits(seat):
+            return waits
         seconds = self._lane.stage.clock.now() - trace.started - seat.slot.taken[job]
-        return f"{task or f'job {job}'} has been running for {seconds:.0f} s"
+        return f"{name} has been running for {seconds:.0f} s"
+
+    def _waits(self, seat: Seat) -> str:
+        """The job that the worker holds until its time has come."""
+        for job, due in getattr(seat.dialect, "due", {}).items():
+            left = left_of(due, self._lane.stage.clock.wall())
+            if job in seat.slot.taken and left > 0:
+                task = getattr(seat.dialect, "tasks", {}).get(job, "") or f"job {job}"
+                return f"{task} is not due for another {left:.0f} s (a countdown, an eta, or the delay of a retry)"
+        return ""
 
     def _acknowledged(self, seat: Seat) -> bool:
         """With late acks, a worker that acknowledged all it was given has ended it.

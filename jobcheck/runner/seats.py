@@ -10,8 +10,10 @@ from ..systems.contract import Dialect
 from ..tap.gate import HoldFetch
 from ..tap.listener import Slot
 from ..workers.output import Line
+from ..workers.sockets import peers
 from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
+from . import around
 from .boots import Boot, boot_for
 from .lane import Lane
 
@@ -98,10 +100,14 @@ class Seat:
                 deadline=lane.stage.deadline,
             )
         except WaitTimeout:
-            raise WorkerError(self._silent(name), hint=f"its output is in {worker.name}.log of the run") from None
+            silent = self._silent(name) + self._hints()
+            raise WorkerError(silent, hint=f"its output is in {worker.name}.log of the run") from None
         lane.check_alive()
         if not worker.alive:
-            await worker.ready()
+            try:
+                await worker.ready()
+            except WorkerError as error:
+                raise WorkerError(error.message + self._hints(), hint=error.hint) from None
 
     def _silent(self, name: str) -> str:
         """What a worker that lives and fetches nothing most likely lacks."""
@@ -114,6 +120,17 @@ class Seat:
                 f"name the variable that it reads in the rig's env; its last lines:{tail}"
             )
         return f"{said}: it fetched no job; its last lines:{tail}"
+
+    def _hints(self) -> str:
+        """What its sockets and the wire say about why."""
+        lane = self.lane
+        away = dict.fromkeys(
+            peer
+            for host, port in (peers(self.pids()) if self.alive else ())
+            if host not in (self.slot.host, lane.stage.host) and (peer := around.named(host, port))
+        )
+        found = [*around.sentences(lane, away, "the worker"), *around.hints(lane)]
+        return "".join(f"\n  {sentence}" for sentence in found)
 
     def _line(self, line: Line) -> None:
         ended = self.lane.rig.system.ended(line.text)

@@ -16,6 +16,7 @@ from ..tap.sight import IN, OUT, Sight
 from ..wire.unit import Change, Kind
 from ..workers.sockets import peers
 from ..workers.stacks import user_frame
+from . import around
 from .lane import Case, Lane
 
 NOT_KEPT = ("noise", "poll")
@@ -94,7 +95,7 @@ class Sampler:
                 server_host=listener.slot.host,
             )
             for host, port in peers(pids):
-                if host != listener.slot.host and (foreign := _around(host, port)):
+                if host != listener.slot.host and (foreign := around.named(host, port)):
                     self.foreign[foreign] = None
         finally:
             sight.link.release(OUT)
@@ -103,35 +104,9 @@ class Sampler:
         await self._tasks.close()
 
 
-def _around(host: str, port: int) -> str:
-    """How a peer that is no tap is named; empty for sockets of the machine itself, such as its logger's."""
-    if not host.startswith("unix:"):
-        return f"{host}:{port}"
-    return host if any(part in host for part in (".s.PGSQL", "redis", "rabbit", "mysql")) else ""
-
-
 def foreign(sampler: Sampler, lane: Lane) -> list[str]:
     """One sentence for each peer that the job reached, or wanted, beside the taps."""
-    out = [
-        f"the job talks to {peer} around the taps: give its address in the rig's env, "
-        "so that a tap stands in front of it"
-        for peer in sampler.foreign
-    ]
-    return out + refusals(lane)
-
-
-def refusals(lane: Lane) -> list[str]:
-    """One sentence for each host that the proxy refused."""
-    return [
-        f"the job wants to talk to {host}, which is neither tapped nor declared, and was refused: "
-        f"declare it as an upstream of the rig: jobcheck.provider(host={host.rpartition(':')[0] or host!r})"
-        for host in lane.stage.proxy.refused
-    ]
-
-
-def hints(lane: Lane) -> list[str]:
-    """What the wire says about a run that went wrong."""
-    return [*refusals(lane), *lane.trace.notes]
+    return around.sentences(lane, sampler.foreign) + around.refusals(lane)
 
 
 def kept(lane: Lane) -> tuple[Operation, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 
 from ..aio import in_thread, wait_until
-from ..errors import ServiceError, WorkerError
+from ..errors import ServiceError, UsageError, WorkerError
 from ..workers.spec import ProcessSpec, ReadyLine
 from . import base, find, wheels
 from .base import Place
@@ -68,6 +68,14 @@ async def _given(spec: Postgres, place: Place) -> PostgresService:
         admin = await pg_connect(address)
     except psycopg.Error as error:
         raise base.no_answer(place.name, address, error) from None
+    told, real = admin.info.backend_pid, (await rows(admin, "SELECT pg_backend_pid() AS pid"))[0]["pid"]
+    if told != real:
+        await admin.close()
+        raise UsageError(
+            f"{place.name}: {base.shown(address)} is a connection pooler: the process id that it tells ({told}) is not "
+            f"that of the server's ({real})",
+            hint="give the url of the server itself: a pooler keeps sessions, which jobcheck must end, for others",
+        )
     service = PostgresService(place, spec, address, f"given: {base.shown(address)}", admin)
     service.version = await _version(admin)
     return service

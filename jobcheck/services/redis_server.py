@@ -15,7 +15,7 @@ import redis.exceptions
 from redis.client import NEVER_DECODE
 
 from ..aio import wait_until
-from ..errors import ServiceError, WorkerError
+from ..errors import ServiceError, UsageError, WorkerError
 from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
 from . import base, find, wheels
@@ -30,6 +30,8 @@ CLAIM = "jobcheck:claim"
 CLAIM_SECONDS = 24 * 3600
 """Longer than any run: as long as the claim is there, what lies in that number is ours."""
 SCANNED = 500
+ROUTED = {"sentinel": "Sentinel", "cluster": "node of a Cluster"}
+"""Modes of a server that hands out addresses of others."""
 READY_WITHIN = 20.0
 """Seconds."""
 PORT_TRIES = 5
@@ -157,10 +159,22 @@ async def _given(url: str, allow_host: str, place: Place) -> RedisService:
         raise ServiceError(f"{place.name}: expected a database number in {base.shown(address)}, got {address.path!r}")
     service = RedisService(place, address, f"given: {base.shown(address)}", None)
     try:
-        service.version = await _version(address)
+        mode, service.version = await _mode(address), await _version(address)
     except (redis.exceptions.RedisError, OSError) as error:
         raise base.no_answer(place.name, address, error) from None
+    if mode in ROUTED:
+        raise UsageError(
+            f"{place.name}: {base.shown(address)} is a {ROUTED[mode]}, which sends clients to other addresses, around "
+            "the taps",
+            hint="give the url of a single Redis server, or leave the url out: jobcheck then starts a private one",
+        )
     return service
+
+
+async def _mode(address: Address) -> str:
+    async with redis_client(replace(address, path="0")) as client:
+        info = await client.info("server")
+    return str(info.get("redis_mode") or info.get("server_mode") or "")
 
 
 async def _private(program: Path, origin: str, place: Place) -> RedisService:

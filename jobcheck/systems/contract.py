@@ -29,6 +29,10 @@ class Settings:
     """Jobs run inside the call that enqueues them."""
     lease: float = 0.0
     """Seconds until the broker redelivers by itself; 0: at once or never."""
+    retry_delay: float = 0.0
+    """Seconds until a failed job is tried again by itself, as the app says; 0: not known, or at once."""
+    retry_says: str = ""
+    """`shop.charge retries after 180 s (default_retry_delay)`."""
     values: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 

@@ -16,6 +16,7 @@ from .resp_labels import (
     summary_of,
     without_secrets,
 )
+from .resp_routes import asked_for, sent_to
 from .resp_values import RespError, changed, combined, describe
 from .shapes import normalise
 from .unit import MAX_HELD, Change, Kind, Unit
@@ -99,7 +100,7 @@ class Talk:
         else:
             info["no_reply"] = True
         kind = Kind.CONTROL if command.control else Kind.REQUEST
-        return Unit(b"", kind, shape, number, change, summary, info)
+        return Unit(b"", kind, shape, number, change, summary, info, note=asked_for(name))
 
     def _enqueue(self, command: Command, args: Args) -> None:
         queue = self._queue
@@ -141,7 +142,8 @@ class Talk:
         else:
             change = changed(command, args, value)
         kind = Kind.CONTROL if command.control else Kind.REPLY
-        return Unit(b"", kind, shape, number, change, describe(value), info, failed)
+        note = sent_to(value) if failed else ""
+        return Unit(b"", kind, shape, number, change, describe(value), info, failed, note=note)
 
     def _push(self, value: Any) -> Unit:
         word = value[0] if isinstance(value, list) and value and isinstance(value[0], bytes) else b"?"

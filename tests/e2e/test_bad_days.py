@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -167,6 +168,23 @@ def test_a_job_that_never_ends_is_unknown_and_named(tmp_path: Path, here: Here, 
     ended = here(folder, "explore", *words, "--deadline", "6s", "--boot", "zygote")
     named = "tiny.work has been running for" if mode == "queue" else "the handler was still running after 6 s"
     ended.says(2, "the clean run did not end: ", "after 6 s", named)
+
+
+def test_a_job_that_waits_for_its_time_is_named_with_how_long(tmp_path: Path, here: Here) -> None:
+    folder = project(tmp_path / "project", call="tiny.work.apply_async((key,), countdown=3600)")
+    ended = here(folder, "explore", *QUEUE, "--deadline", "6s")
+    ended.says(2, "the clean run did not end: not quiet after 6 s: tiny.work is not due for another 3")
+
+
+def test_an_estimate_stands_before_the_strikes_and_names_what_makes_them_long(tmp_path: Path, here: Here) -> None:
+    folder = project(tmp_path / "project")
+    source = (folder / "tiny.py").read_text()
+    retrying = "@app.task(autoretry_for=(Exception,), default_retry_delay=180)"
+    (folder / "tiny.py").write_text(source.replace("@app.task", retrying))
+    ended = here(folder, "explore", *QUEUE, "--faults", "reset", "--max-points", "1", "--deadline", "8s")
+    said = r"· enqueue, queue mode: 4 points, 1 lost request: about \d+ s; tiny\.work retries after 180 s "
+    said += r"\(default_retry_delay\): up to 1 of the strikes make it retry, and are hung after 8 s"
+    assert re.search(said, " ".join(ended.err.split())), ended.err
 
 
 BOOTS = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +39,8 @@ PRELOAD = (
 )
 TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "rabbitmq": OnRabbitMQ}
 """By kind of the rig's broker."""
+USUAL_DELAY = 180
+"""Seconds: Celery's `default_retry_delay` where a task has none of its own."""
 ORPHAN_MEND = "set task_reject_on_worker_lost=True: without it, Celery acknowledges the job of a child that was killed"
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
@@ -125,6 +127,7 @@ class Celery:
             says = "late ack: promises at least once"
         else:
             says = f"early ack: promises at most once; a lost job here is what these settings promise; {EARLY_MEND}"
+        delay, retries = _retries(task, told["tasks"].get(task, {}))
         return Settings(
             guarantee="at-least-once" if late else "at-most-once",
             says=says,
@@ -133,6 +136,8 @@ class Celery:
             queues=self.named_queues or tuple(told["queues"]),
             eager=told["task_always_eager"],
             lease=self.transport.lease(told),
+            retry_delay=delay,
+            retry_says=retries,
             values=told,
         )
 
@@ -164,3 +169,14 @@ class Celery:
         if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back
             return Blame("settings", settings.mend or ORPHAN_MEND)
         return self.transport.blame_loss(passed, settings)
+
+
+def _retries(task: str, told: Mapping[str, Any]) -> tuple[float, str]:
+    """Seconds until the first retry and a sentence, where the task is made to retry; whether a task that retries by
+    `self.retry()` alone does so is not known, unless it has a delay of its own."""
+    backoff, delay = told.get("retry_backoff", 0), told.get("default_retry_delay", USUAL_DELAY)
+    if told.get("autoretry") and backoff:
+        return float(backoff), f"{task} retries after {backoff:g} s and more (retry_backoff)"
+    if told.get("autoretry") or delay != USUAL_DELAY:
+        return float(delay), f"{task} retries after {delay:g} s (default_retry_delay)"
+    return 0.0, ""

@@ -23,6 +23,8 @@ class AmqpDialect:
         self._held: dict[tuple[int, int], str] = {}
         self.tasks: dict[str, str] = {}
         """Task names by job id, as seen."""
+        self.due: dict[str, str] = {}
+        """When a job is to run at the earliest, by job id: ISO 8601; empty: at once."""
 
     def held(self) -> list[str]:
         return [f"{channel}/{tag}" for channel, tag in self._held]
@@ -41,19 +43,19 @@ class AmqpDialect:
         if shape.startswith("amqp basic.consume"):
             return Meaning("poll")
         if shape.startswith("amqp basic.publish"):
-            job, task = _job(info)
+            job, task, due = _job(info)
             if job:
-                self.tasks[job] = task
+                self.tasks[job], self.due[job] = task, due
             return Meaning("enqueue", job, _parent(info)) if job else Meaning()
         if shape.startswith(("amqp basic.ack", "amqp basic.reject", "amqp basic.nack")):
             return self._settled(info)
         return Meaning()
 
     def _delivered(self, info: Any) -> Meaning:
-        job, task = _job(info)
+        job, task, due = _job(info)
         self._held[info["channel"], info["delivery_tag"]] = job
         if job:
-            self.tasks[job] = task
+            self.tasks[job], self.due[job] = task, due
         return Meaning("delivery", job)
 
     def _settled(self, info: Any) -> Meaning:
@@ -69,11 +71,11 @@ def _names(info: Any) -> str:
     return f"{info.get('exchange', '')} {info.get('routing_key', '')} {info.get('queue', '')}"
 
 
-def _job(info: Any) -> tuple[str, str]:
-    """Id and task name, which Celery keeps in the headers."""
+def _job(info: Any) -> tuple[str, str, str]:
+    """Id, task name and due time, which Celery keeps in the headers."""
     properties = info.get("properties") or {}
     headers = properties.get("headers") or {}
-    return str(headers.get("id") or ""), str(headers.get("task") or "")
+    return str(headers.get("id") or ""), str(headers.get("task") or ""), str(headers.get("eta") or "")
 
 
 def _parent(info: Any) -> str:

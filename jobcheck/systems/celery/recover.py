@@ -25,6 +25,9 @@ def describe(app):
             "acks_late": bool(task.acks_late),
             "reject_on_worker_lost": bool(getattr(task, "reject_on_worker_lost", None)),
             "acks_on_failure": bool(getattr(task, "acks_on_failure_or_timeout", True)),
+            "autoretry": bool(getattr(task, "autoretry_for", ())),
+            "default_retry_delay": task.default_retry_delay,
+            "retry_backoff": int(getattr(task, "retry_backoff", 0) or 0),
         }
         for name, task in found.tasks.items()
         if not name.startswith("celery.")

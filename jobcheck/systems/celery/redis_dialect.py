@@ -24,15 +24,15 @@ SCRIPTS = frozenset({b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL"})
 POPS = frozenset({b"BRPOP", b"RPOP", b"LPOP", b"BLPOP"})
 
 
-def message_of(payload: object) -> tuple[str, str]:
-    """Id and task name of a message as kombu stores it; empty where it is none."""
+def message_of(payload: object) -> tuple[str, str, str]:
+    """Id, task name and due time (ISO 8601; empty: at once) of a message as kombu stores it; empty where it is none."""
     if not isinstance(payload, bytes | str):
-        return "", ""
+        return "", "", ""
     try:
         headers = json.loads(payload).get("headers", {})
-        return str(headers.get("id", "")), str(headers.get("task", ""))
+        return str(headers.get("id", "")), str(headers.get("task", "")), str(headers.get("eta") or "")
     except (ValueError, AttributeError):
-        return "", ""
+        return "", "", ""
 
 
 def parent_of(payload: bytes | str) -> str:
@@ -47,6 +47,8 @@ class RedisDialect:
         self._held: dict[str, None] = {}
         self.tasks: dict[str, str] = {}
         """Task names by job id, as seen."""
+        self.due: dict[str, str] = {}
+        """When a job is to run at the earliest, by job id: ISO 8601; empty: at once."""
 
     def held(self) -> list[str]:
         return list(self._held)
@@ -84,9 +86,9 @@ class RedisDialect:
     def _enqueue(self, ops: list[tuple[bytes, ...]]) -> Meaning:
         for op in ops:
             if op[0].upper() in (b"LPUSH", b"RPUSH") and len(op) > 2:
-                job, task = message_of(op[2])
+                job, task, due = message_of(op[2])
                 if job:
-                    self.tasks[job] = task
+                    self.tasks[job], self.due[job] = task, due
                     return Meaning("enqueue", job, parent_of(op[2]))
         return Meaning()
 
@@ -94,8 +96,8 @@ class RedisDialect:
         if role == "poll":
             value: Any = unit.info.get("value")
             if isinstance(value, list) and len(value) == 2:
-                job, task = message_of(value[1])
-                self.tasks[job] = task
+                job, task, due = message_of(value[1])
+                self.tasks[job], self.due[job] = task, due
                 return Meaning("delivery", job)
         elif role == "reserve" and not unit.failed:
             for tag in _tags(request, b"ZADD"):

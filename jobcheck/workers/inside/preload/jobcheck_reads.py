@@ -10,8 +10,11 @@ import sys
 
 HERE = os.path.realpath(__file__)
 INSTALLED = ("site-packages", "dist-packages")
-FOR_THEMSELVES = ("celery", "kombu", "django", "requests", "urllib", "urllib3", "boto3", "botocore", "psycopg", "redis")
-"""What reads variables for itself when the app calls it; other libraries read for the app."""
+FOR_THE_APP = {
+    *("environ", "environs", "decouple", "dj_database_url", "dj_email_url", "django_cache_url", "pydantic_settings"),
+    *("pydantic", "dotenv", "dynaconf", "configurations", "prettyconf", "goodconf", "marshmallow", "everett"),
+}
+"""Libraries that read variables for the app; any other reads for itself."""
 
 
 def reader(root):
@@ -21,12 +24,20 @@ def reader(root):
         name = frame.f_code.co_filename
         parts = name.split(os.sep)
         installed = next((parts[at + 1] for at, part in enumerate(parts[:-1]) if part in INSTALLED), "")
-        if name.startswith("<frozen importlib") or installed in FOR_THEMSELVES:
+        if name.startswith("<frozen importlib") or not ours(name, installed, root):
             return ""
         if name.startswith(root) and not installed and os.path.realpath(name) != HERE:
             return "%s:%s" % (os.path.normpath(name[len(root) :]), frame.f_lineno)
         frame = frame.f_back
     return ""
+
+
+def ours(name, installed, root):
+    """Whether a frame may stand between the app's line and the variable."""
+    if installed:
+        return os.path.splitext(installed)[0] in FOR_THE_APP
+    plain = os.path.basename(name) in ("os.py", "_collections_abc.py") or name.startswith("<frozen")
+    return name.startswith(root) or os.path.realpath(name) == HERE or plain
 
 
 def watch(root, note):

@@ -1,20 +1,23 @@
 import logging
 
 import requests
+import stripe
 from celery import shared_task
 from core.locks import lock
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from . import payments
+from . import payments, warehouse
 from .models import Order
 
 logger = logging.getLogger(__name__)
 
 
-@shared_task(bind=True, autoretry_for=(requests.RequestException,), retry_backoff=True, max_retries=6)
+@shared_task(bind=True, autoretry_for=(stripe.APIConnectionError,), retry_backoff=True, max_retries=6)
 def charge_order(self, order_id):
     order = Order.objects.select_related("customer").get(pk=order_id)
     if order.status != Order.Status.PENDING:
@@ -33,12 +36,16 @@ def charge_order(self, order_id):
 @shared_task
 def send_receipt(order_id):
     order = Order.objects.select_related("customer").get(pk=order_id)
-    send_mail(
-        f"Your order {order.pk}",
-        render_to_string("orders/receipt.txt", {"order": order}),
-        None,
-        [order.customer.email],
-    )
+    text = render_to_string("orders/receipt.txt", {"order": order})
+    default_storage.save(f"receipts/{order.pk}.txt", ContentFile(text.encode()))
+    send_mail(f"Your order {order.pk}", text, None, [order.customer.email])
+
+
+@shared_task(autoretry_for=(requests.RequestException,), retry_backoff=True)
+def announce_to_warehouse(order_id):
+    order = Order.objects.get(pk=order_id)
+    warehouse.announce(order)
+    Order.objects.filter(pk=order.pk).update(status=Order.Status.SHIPPED)
 
 
 @shared_task

@@ -23,6 +23,7 @@ INSTALLED_APPS = [
     "accounts",
     "catalog",
     "orders",
+    "storages",
 ]
 
 MIDDLEWARE = [
@@ -88,13 +89,11 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_TIME_LIMIT = 5 * 60
 
-EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-EMAIL_HOST = os.environ.get("EMAIL_HOST", "localhost")
-EMAIL_PORT = int(os.environ.get("EMAIL_PORT", "25"))
 DEFAULT_FROM_EMAIL = "orders@corner-shop.example"
 
-PAYMENTS_API_URL = os.getenv("PAYMENTS_API_URL", "https://api.payments.example")
-PAYMENTS_API_KEY = os.getenv("PAYMENTS_API_KEY", "")
+STRIPE_SECRET_KEY = os.getenv("STRIPE_SECRET_KEY", "sk_test_none")
+WAREHOUSE_API_URL = os.getenv("WAREHOUSE_API_URL", "https://warehouse.example/api")
+WAREHOUSE_API_TOKEN = os.getenv("WAREHOUSE_API_TOKEN", "")
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -1,0 +1,60 @@
+"""How long an exploration will take, said before it starts: from what its own recordings took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..faults.strikes import ERROR_REPLY, LOSE_REPLY, LOSE_REQUEST, RACE, kind_of
+from ..history.records import Strike
+from ..systems.contract import Settings
+from .boots import ZYGOTE
+from .queue import QueueMode
+from .trial import Mode
+
+LIVES_ON = frozenset({LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY})
+"""Strikes that the worker survives: its own error handling runs, and so do its retries."""
+RUNS = {RACE: 6.0}
+"""Runs of the job that a strike stands for; two for all others: until the strike, and once more after it."""
+
+
+def takes_of(mode: Mode, planned: Sequence[Strike], recorded: float, booted: float) -> str:
+    """`about 40 s`, and what makes it long."""
+    queue = mode if isinstance(mode, QueueMode) else None
+    text = told(estimate(planned, recorded, booted, queue.boot if queue else ZYGOTE))
+    slow = waits(planned, queue.settings if queue else None, mode.lane.stage.deadline)
+    return f"{text}; {slow}" if slow else text
+
+
+def estimate(strikes: Sequence[Strike], recorded: float, booted: float, boot: str) -> float:
+    """Seconds. `recorded`: what one clean run took; `booted`: what the workers took to boot at the beginning.
+
+    A worker that is ended has to be replaced. A zygote's fork costs next to nothing; a spare one that is booted
+    meanwhile is not ready sooner than a job of some tenths of a second is over.
+    """
+    total = 0.0
+    for strike in strikes:
+        kind = kind_of(strike.fault)
+        total += RUNS.get(kind, 2.0) * recorded
+        if kind not in LIVES_ON and boot != ZYGOTE:
+            total += booted
+    return total
+
+
+def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float) -> str:
+    """A sentence on retries of the app that make strikes long; empty when there is nothing to say."""
+    if settings is None or not settings.retry_says or settings.retry_delay < 1:
+        return ""
+    many = sum(kind_of(strike.fault) in LIVES_ON for strike in strikes)
+    if not many:
+        return ""
+    text = f"{settings.retry_says}: up to {many} of the strikes make it retry"
+    if settings.retry_delay < deadline:
+        return text
+    return f"{text}, and are hung after {deadline:g} s (a deadline above {settings.retry_delay:g}s waits for them)"
+
+
+def told(seconds: float) -> str:
+    """`about 40 s`, `about 4 min`, `about 2.5 h`."""
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
