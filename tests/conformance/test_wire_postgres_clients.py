@@ -189,8 +189,9 @@ def test_psycopg_async_and_notifications(server, proxy):
         async with await psycopg.AsyncConnection.connect(dsn(server, proxy), autocommit=True) as connection:
             await connection.execute("listen jobs")
             await connection.execute("notify jobs, '17'")
-            async for note in connection.notifies(stop_after=1):
-                assert note.payload == "17"
+            notes = connection.notifies()
+            assert (await anext(notes)).payload == "17"
+            await notes.aclose()
             async with connection.transaction():
                 await connection.execute("insert into invoices (total) values (1)")
             cursor = psycopg.AsyncServerCursor(connection, "big", withhold=True)
