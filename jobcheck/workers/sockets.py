@@ -13,6 +13,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from .platform import LINUX
 
@@ -203,13 +204,23 @@ def _diag(request: bytes, flags: int) -> list[bytes]:
         return bodies
 
 
+def _psutil_ends(pid: int, kind: str) -> list[Any]:
+    """The sockets of a process. Raises psutil.Error."""
+    import psutil
+
+    process = psutil.Process(pid)
+    # Its name before psutil 6, where the new one is not known; later the old one warns.
+    ends = getattr(process, "net_connections", None) or process.connections
+    return list(ends(kind))
+
+
 def _psutil_owners(pids: Iterable[int], client_port: int, server_port: int) -> list[int]:
     import psutil
 
     found = []
     for pid in pids:
         try:
-            ends = psutil.Process(pid).net_connections("tcp")
+            ends = _psutil_ends(pid, "tcp")
         except psutil.Error:
             continue
         if any(
@@ -227,7 +238,7 @@ def _psutil_peers(pids: list[int]) -> list[tuple[str, int]]:
     served: set[int] = set()
     for pid in pids:
         try:
-            ends = psutil.Process(pid).net_connections("all")
+            ends = _psutil_ends(pid, "all")
         except psutil.Error:
             continue
         for one in ends:

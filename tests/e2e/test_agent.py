@@ -49,6 +49,24 @@ def asleep(path, text):
 
 def add(one, two):
     return one + two
+
+def lazily(path, text):
+    known = "colorsys" in sys.modules, "lazy_gateway" in sys.modules
+    import colorsys, lazy_gateway
+    with open(path, "a") as out: out.write("%s %s\\n" % known)
+
+class Lazy:
+    made = 0
+
+    def __getattr__(self, name):
+        Lazy.made += 1
+        self.__name__ = "job"
+        return "job"
+
+    def __call__(self, path, text):
+        with open(path, "a") as out: out.write("%s %s\\n" % (self.__name__, Lazy.made))
+
+lazy = Lazy()
 """
 
 
@@ -144,5 +162,35 @@ def test_a_case_that_fails_halfway_tells_what_it_owned_by_then(tmp_path: Path) -
         with pytest.raises(CaseError) as caught:
             await agent.request("case", function="shop:halfway", case={**case(4), "values": {"plan": "gold"}})
         assert caught.value.ids == {"invoice": "4", "plan": "gold"}
+
+    with_agent(tmp_path, body)
+
+
+async def forked(agent: Agent, function: str, path: Path) -> None:
+    pid = await agent.fork(function, [str(path), ""], {})
+    assert (await asyncio.wait_for(agent.exit_of(pid), 10)).status == 0
+
+
+def test_a_module_of_the_standard_library_is_imported_by_the_first_fork_only_and_others_by_each(tmp_path: Path) -> None:
+    (tmp_path / "lazy_gateway.py").write_text("")
+    out = tmp_path / "out"
+
+    async def body(agent: Agent) -> None:
+        for _ in range(3):
+            await forked(agent, "shop:lazily", out)
+            assert await agent.call(str(tmp_path / "shop.py"), "add", one=1, two=1) == 2  # the import is over
+        assert out.read_text().splitlines() == ["False False", "True False", "True False"]
+
+    with_agent(tmp_path, body)
+
+
+def test_a_lazy_object_of_the_app_is_made_before_the_forks(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+
+    async def body(agent: Agent) -> None:
+        await agent.request("import", function="shop:lazy")
+        for _ in range(2):
+            await forked(agent, "shop:lazy", out)
+        assert out.read_text().splitlines() == ["job 1", "job 1"]
 
     with_agent(tmp_path, body)

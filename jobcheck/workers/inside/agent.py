@@ -8,7 +8,11 @@ Requests and answers are JSON lines on the Unix socket whose path is in JOBCHECK
     {"id": 1, "do": "case", "function": "rig.py:new_invoice", "case": {...}}  ->  {"id": 1, "ok": true, ...}
     {"id": 2, "do": "call", "file": "/.../recover.py", "function": "restore", "args": {...}}
     {"id": 3, "do": "fork", "function": "shop.jobs:charge", "args": [...], "kwargs": {...}}  ->  {"pid": ...}
-    an ended fork tells by itself:  {"event": "exit", "pid": 4711, "status": 0, "error": ""}
+    an ended fork tells by itself:  {"event": "exit", "pid": 4711, "status": 0, "error": null}
+
+Forks are what most time goes into, so what the first of them did for good is done here, once, before the others: lazy
+objects of the app are made (a Celery task is one until it is touched), and modules of the standard library imported.
+Modules of others stay with the forks: they may open connections when they are imported.
 """
 
 import importlib
@@ -105,6 +109,10 @@ def failure(error):
     return {"error": type(error).__name__, "message": str(error) or repr(error), "where": where}
 
 
+STANDARD = getattr(sys, "stdlib_module_names", frozenset())
+"""Empty before Python 3.10."""
+
+
 class Agent:
     def __init__(self, connection):
         self.connection = connection
@@ -147,7 +155,10 @@ class Agent:
         self.say(answer)
 
     def do_import(self, request):
-        resolve(request["function"]) if ":" in request["function"] else load(request["function"])
+        if ":" in request["function"]:
+            getattr(resolve(request["function"]), "__name__", "")  # a lazy object becomes the real one
+        else:
+            load(request["function"])
         return {}
 
     def do_case(self, request):
@@ -164,6 +175,7 @@ class Agent:
 
     def do_fork(self, request):
         target = resolve(request["function"])
+        getattr(target, "__name__", "")
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -173,8 +185,9 @@ class Agent:
         return {"pid": pid}
 
     def child(self, target, request, read, write):
-        """In the fork: runs the handler and leaves, with its error on the pipe."""
+        """In the fork: runs the handler and leaves, with its error, or with what it imported, on the pipe."""
         status = 70
+        known = set(sys.modules)
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
@@ -183,6 +196,9 @@ class Agent:
             self.connection.close()
             target(*request.get("args", ()), **request.get("kwargs", {}))
             status = 0
+            imported = [name for name in sys.modules if name not in known and name.split(".")[0] in STANDARD]
+            if imported:
+                os.write(write, json.dumps({"imported": imported[:500]}).encode())  # fits into the pipe
         except BaseException as error:
             status = 1
             os.write(write, json.dumps(failure(error)).encode()[:60000])
@@ -245,7 +261,14 @@ class Agent:
                 with os.fdopen(read, "rb") as pipe:
                     text = pipe.read()
             code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
-            self.say({"event": "exit", "pid": pid, "status": code, "error": json.loads(text) if text else None})
+            told = json.loads(text) if text else None
+            imported = told.pop("imported", ()) if told else ()
+            self.say({"event": "exit", "pid": pid, "status": code, "error": told or None})
+            for name in imported:
+                try:
+                    importlib.import_module(name)
+                except ImportError:  # the app had put it there itself, or it is one of another interpreter's
+                    pass
 
 
 def main():
