@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .model import Mode, NamedPoint, Scope
+from .model import Messages, Mode, NamedPoint, Scope
 from .outages import NO_CONNECTION, Reply
 from .toxics import Toxic
 
@@ -107,10 +107,13 @@ class AddToxic(Base):
     upstream: str
     role: str
     """`workers`, `producers`, `everybody`, or one worker."""
+    messages: Messages | None = None
+    """None: on everything that passes."""
 
     @property
     def text(self) -> str:
-        return f"{self.toxic.text} on {self.upstream} of {self.role}"
+        where = f"at {self.messages.text}" if self.messages else f"on {self.upstream}"
+        return f"{self.toxic.text} {where} of {self.role}"
 
 
 @dataclass(frozen=True, slots=True)

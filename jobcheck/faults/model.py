@@ -94,8 +94,29 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Messages:
+    """Which messages of jobs a toxic acts on; without a number, all of that name."""
+
+    name: str
+    """`payments POST /charges`, `db COMMIT`: the upstream and the message without its ids."""
+    nth: int = 0
+    """Only this one, counted from when the toxic begins."""
+    first: int = 0
+    """Only the first so many."""
+    each: str = ""
+    """`case`: the first ones of each case; empty: of all together."""
+
+    @property
+    def text(self) -> str:
+        if self.nth:
+            return f"{self.name}, number {self.nth}"
+        each = f" of each {self.each}" if self.each else ""
+        return self.name + (f", the first {self.first}{each}" if self.first else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Poison:
-    """A toxic on one upstream, as seen by one role."""
+    """A toxic on one upstream, as seen by one role, or on single messages to it."""
 
     toxic: Toxic
     upstream: str
@@ -103,10 +124,13 @@ class Poison:
     """`workers`, `producers`, `everybody`, or one worker (`w1`)."""
     trigger: Trigger = ALWAYS
     where: Where = field(default=NOWHERE, compare=False)
+    messages: Messages | None = None
+    """None: everything that passes."""
 
     @property
     def text(self) -> str:
-        return f"toxic {self.toxic.text} on {self.upstream}"
+        where = f"at {self.messages.text}" if self.messages else f"on {self.upstream}"
+        return f"toxic {self.toxic.text} {where}"
 
 
 @dataclass(frozen=True, slots=True)

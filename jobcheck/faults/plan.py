@@ -144,7 +144,7 @@ class _Planner:
         elif isinstance(fault, Poison):
             name = f"{fault.toxic.kind}-{number + 1}" + (f"-{turn + 1}" if turn else "")
             role = self._one(ANY, choose) if fault.role == ANY else fault.role
-            yield 0.0, AddToxic(name, fault.toxic, fault.upstream, role), False
+            yield 0.0, AddToxic(name, fault.toxic, fault.upstream, role, fault.messages), False
             if lasts is not None:
                 yield lasts, RemoveToxic(name, fault.upstream), True
         elif isinstance(fault, Outage):

@@ -26,6 +26,7 @@ from ..faults.model import (
 )
 from . import units
 from .nodes import Fields, Problem, Value, unknown
+from .read_messages import read_messages
 from .read_outages import OUTAGE_FIELDS, read_reply
 from .read_toxics import TOXIC_FIELDS, read_toxic
 from .read_triggers import INSTANT, LASTING, read_trigger
@@ -35,7 +36,7 @@ FIELDS = {
     "kill": ("worker", "restart", "point", "when", "nth", *INSTANT),
     "restart": INSTANT,
     "duplicate": ("mode", "delay", "at", "for", "during", "times"),
-    "toxic": ("upstream", "on", *TOXIC_FIELDS, *LASTING),
+    "toxic": ("upstream", "on", "point", "nth", "first", *TOXIC_FIELDS, *LASTING),
     "outage": (*OUTAGE_FIELDS, *LASTING),
     "deploy": ("from", "mix", "rollback", "step", "at", "for", "after"),
 }
@@ -100,12 +101,18 @@ class _Reader:
         )
 
     def _toxic(self, fields: Fields, value: Value) -> Poison:
+        messages = read_messages(fields)
+        if messages is None:
+            upstream = fields.need("upstream", _upstream, "", "whose network it is")
+        else:
+            upstream = messages.name.partition(" ")[0]
         return Poison(
             toxic=read_toxic(fields, value),
-            upstream=fields.need("upstream", _upstream, "", "whose network it is"),
+            upstream=upstream,
             role=fields.get("on", self._role, WORKERS),
             trigger=read_trigger(fields, True, "a toxic"),
             where=fields.where,
+            messages=messages,
         )
 
     def _outage(self, fields: Fields, value: Value) -> Outage:

@@ -40,7 +40,7 @@ def read_reply(fields: Fields) -> Reply:
         if name in fields.values:
             does = ANSWERS[answer]
             raise Problem(fields.lines[name], f"{name!r} does not go with 'answer: {answer}', which {does}")
-    first, each = fields.get("first", _first, (0, ""))
+    first, each = fields.get("first", read_first, (0, ""))
     reply = Reply(
         status=fields.get("status", _status, None),
         answer=answer,
@@ -119,7 +119,8 @@ def _content_type(value: Value) -> str:
     return text
 
 
-def _first(value: Value) -> tuple[int, str]:
+def read_first(value: Value) -> tuple[int, str]:
+    """How many, and of what each: `2`, `2 of each case`. Raises Problem."""
     found = _FIRST.fullmatch(value.text(FIRST))
     if not found or int(found[1]) < 1:
         raise value.wrong(FIRST)

@@ -19,7 +19,7 @@ from ..wire.unit import Decoder, Kind, Unit
 from .sides import Client, Side, Upstream
 from .sight import IN, OUT, Sight
 from .toxic_pipeline import Pipeline
-from .toxics import How
+from .toxics import How, Stage
 
 if TYPE_CHECKING:
     from .listener import Listener
@@ -43,6 +43,8 @@ class Link:
         self.cutting = False
         self.unanswered: dict[int, Sight] = {}
         self._held: dict[str, deque[Unit]] = {OUT: deque(), IN: deque()}
+        self._passing: dict[str, list[bytes]] = {OUT: [], IN: []}
+        """What the gate let through and is not yet written."""
         self._early: list[bytes] = []
         self._instead: dict[int, bytes] = {}
         """By number of the request: what the worker is answered in place of the server's own words."""
@@ -82,10 +84,11 @@ class Link:
 
     def _go_on(self, way: str, first: bytes) -> None:
         queue = self._held[way]
-        out = [first]
+        out = self._passing[way]
+        out.append(first)
         while queue and not self._stopped(way, queue[0]):
             out.append(queue.popleft().raw)
-        self._write(way, b"".join(out))
+        self._pass_on(way)
         if not queue and self._ends[way]:
             self._finish(way)
 
@@ -174,7 +177,7 @@ class Link:
     # Inside
 
     def _route(self, way: str, units: list[Unit]) -> None:
-        out: list[bytes] = []
+        out = self._passing[way]
         queue = self._held[way]
         for unit in units:
             if way == IN and unit.number in self._instead:
@@ -192,8 +195,14 @@ class Link:
                 queue.append(unit)
             else:
                 out.append(unit.raw)
-        if out:
-            self._write(way, b"".join(out))
+        self._pass_on(way)
+
+    def _pass_on(self, way: str) -> None:
+        """Writes what the gate let through so far."""
+        if out := self._passing[way]:
+            data = b"".join(out)
+            out.clear()
+            self._write(way, data)
 
     def _stopped(self, way: str, unit: Unit) -> bool:
         return unit.kind is not Kind.PART and self.listener.ask(self, way, unit)
@@ -236,6 +245,20 @@ class Link:
             pipe.remove(name)
             if pipe.empty:
                 del self._pipes[way]
+
+    def ail(self, way: str, name: str, stage: Stage) -> None:
+        """Puts a toxic before the message that the gate is asked about; what came before it is through already.
+
+        Nothing happens when that toxic is there still.
+        """
+        self._pass_on(way)
+        if not (pipe := self.pipeline(way)).has(name):
+            pipe.add(name, stage)
+
+    def cure(self, way: str, name: str) -> None:
+        """Takes that toxic off as soon as it holds nothing."""
+        if (pipe := self._pipes.get(way)) is not None:
+            pipe.retire(name)
 
     def deliver(self, way: str, data: bytes) -> None:
         """Writes to the receiver of this direction, or keeps it for when the upstream has answered."""

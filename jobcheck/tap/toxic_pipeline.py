@@ -42,6 +42,7 @@ class Pipeline:
         self._wanted = 0
         self._throttled = False
         self._gone = False
+        self._retiring: set[str] = set()
 
     @property
     def empty(self) -> bool:
@@ -79,6 +80,17 @@ class Pipeline:
         stage.moved = self._balance
         self._stages[name] = stage
         stage.begin()
+
+    def has(self, name: str) -> bool:
+        """Whether there is a stage of that name; it stays then, also if it was to be taken out."""
+        self._retiring.discard(name)
+        return name in self._stages
+
+    def retire(self, name: str) -> None:
+        """Takes a stage out as soon as it holds nothing. Nothing happens when it has no such stage."""
+        if name in self._stages:
+            self._retiring.add(name)
+            self._balance()
 
     def remove(self, name: str) -> None:
         """Takes a stage out; what it holds goes to the next one. Nothing happens when it has no such stage."""
@@ -123,6 +135,10 @@ class Pipeline:
         return next(iter(self._stages.values()), self._mouth)
 
     def _balance(self) -> None:
+        for name in [name for name in self._retiring if name not in self._stages or not self._stages[name].held]:
+            self._retiring.discard(name)
+            if name in self._stages:
+                self.remove(name)
         if self._throttled:
             full = any(stage.held > stage.capacity // 2 for stage in self._stages.values())
         else:

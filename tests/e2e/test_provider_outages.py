@@ -53,6 +53,8 @@ def test_every_way_to_fail_meets_the_jobs_and_leaves_nothing_behind(tmp_path: Pa
   - {outage: payments, slow: 200ms, first: 2, at: 1s, for: 500ms}
   - {outage: payments, status: 500, counts: true, first: 2, at: 1500ms, for: 500ms}
   - {outage: payments, answer: garbage, first: 1, at: 2s, for: 300ms}
+  - {toxic: reset_peer, point: payments POST /charges, stream: upstream, first: 2}
+  - {toxic: latency, point: db COMMIT, latency: 300ms, first: 1 of each case, at: 1s, for: 1s}
   - {outage: payments, capacity: 2/s, queue: 0, beyond: 429, at: 2500ms, for: 500ms}
 EXPECT
 """

@@ -215,6 +215,10 @@ class Book:
         self._over.clear()
         self.ended = 0
 
+    def case_of(self, number: str) -> str:
+        """The case of a job; empty: nobody's that is known."""
+        return self.jobs[number].case if number in self.jobs else ""
+
     def filed(self, case: str) -> str:
         """How a job of the case ended badly, by the last word that was said of it; empty when none did."""
         for job in self.of_case(case):

@@ -10,7 +10,7 @@ from ...errors import UsageError
 from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
 from ...faults.outages import KEY
 from ...faults.where import Where
-from ...scenario.model import BackoffIs, Scenario
+from ...scenario.model import EMBEDDED, TOXIPROXY, BackoffIs, Scenario
 from ...scenario.parse import parse
 from ...scenario.read_outages import OUTAGE_FIELDS
 from ...services.spec import Provider
@@ -41,7 +41,7 @@ def rig_of(scenario: Scenario, folder: Path) -> Rig:
 
 def check_scenario(scenario: Scenario, rig: Rig) -> None:
     """Raises UsageError with a line for each thing that the rig has not."""
-    wrong = [text for fault in scenario.faults for text in _fault(fault, rig, scenario.workers)]
+    wrong = [text for fault in scenario.faults for text in _fault(fault, rig, scenario)]
     for name, where in [(scenario.workload.enqueue, scenario.workload.where.lead("enqueue"))] + [
         (name, scenario.where.lead("settle")) for name in scenario.settle
     ]:
@@ -74,9 +74,11 @@ def _line_of(scenario: Scenario, text: str) -> str:
     return next((item.where.lead() for item in scenario.expect if item.text == text), "")
 
 
-def _fault(fault: Fault, rig: Rig, workers: int) -> Iterable[str]:
+def _fault(fault: Fault, rig: Rig, scenario: Scenario) -> Iterable[str]:
     if isinstance(fault, Poison):
-        yield from _upstream(fault.upstream, rig, fault.where, "upstream")
+        yield from _upstream(fault.upstream, rig, fault.where, "point" if fault.messages else "upstream")
+        if fault.messages and scenario.engine == TOXIPROXY:
+            yield f"{fault.where.lead('point')}a Toxiproxy server sees bytes and no messages; take engine: {EMBEDDED}"
     elif isinstance(fault, Outage):
         yield from _upstream(fault.upstream, rig, fault.where, "outage")
         spec = rig.upstreams.get(fault.upstream)
@@ -91,7 +93,7 @@ def _fault(fault: Fault, rig: Rig, workers: int) -> Iterable[str]:
             )
     elif isinstance(fault, Kill) and fault.point is not None:
         yield from _upstream(fault.point.name.partition(" ")[0], rig, fault.where, "point")
-    elif isinstance(fault, Duplicate) and fault.mode == "while running" and workers < 2:
+    elif isinstance(fault, Duplicate) and fault.mode == "while running" and scenario.workers < 2:
         yield f"{fault.where.lead('mode')}a copy runs beside the first one on another worker; set workers: 2"
 
 

@@ -11,16 +11,8 @@ from ...tap.gate import COUNTED
 from ...tap.link import Link
 from ...tap.sight import IN, OUT, Sight
 from ...wire.unit import Change, Kind
+from .ailments import NOT_KEPT, Ailment, is_at
 from .book import Book, Message
-
-NOT_KEPT = ("noise", "poll")
-
-
-def name_of(sight: Sight) -> str:
-    """What a point is called in a scenario file: `payments POST /charges`, `db COMMIT`, `broker delivery`."""
-    if sight.role == "delivery":
-        return f"{sight.upstream} delivery"
-    return f"{sight.upstream} {sight.unit.shape.partition(' ')[2]}"
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +34,7 @@ class Arm:
             return False
         if self._awaited is not None and sight.request is self._awaited:
             return self._fire()
-        if not self._matches(sight):
+        if not is_at(sight, self.point.name):
             return False
         self.count += 1
         if self.count < self.point.nth or self._awaited is not None:
@@ -51,16 +43,6 @@ class Arm:
             return self._fire()
         self._awaited = sight
         return False
-
-    def _matches(self, sight: Sight) -> bool:
-        if sight.role in NOT_KEPT or not sight.job:
-            return False
-        if sight.way == IN and sight.role != "delivery":
-            return False
-        if sight.way == OUT and sight.unit.kind not in COUNTED:
-            return False
-        name = name_of(sight)
-        return name == self.point.name or name.startswith(f"{self.point.name} ")
 
     def _fire(self) -> bool:
         self.fired = True
@@ -80,6 +62,7 @@ class PostGate:
         self._broker = broker
         self._strike = strike
         self.arms: list[Arm] = []
+        self.ailments: list[Ailment] = []
         self.traffic: Counter[str] = Counter()
         """Messages of jobs by upstream."""
         self.detained = ""
@@ -94,6 +77,8 @@ class PostGate:
                 self._say(sight, "strike", f"killed {arm.point.text}")
                 self._strike(self._worker, arm, sight)
                 return True
+        for ailment in self.ailments:
+            ailment.meets(sight)
         if self.detained and sight.job == self.detained and self._changes(sight):
             self._held.append(sight.link)
             return True

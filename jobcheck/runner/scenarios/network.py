@@ -12,6 +12,7 @@ from ...errors import WaitTimeout
 from ...faults.actions import Action, AddToxic, BeginOutage, EndOutage, RemoveToxic
 from ...faults.model import EVERYBODY
 from ...faults.toxics import Down
+from .ailments import Ailment
 from .book import Book
 from .lane import PRODUCER, ScenarioLane
 from .owners import Owners
@@ -45,6 +46,8 @@ class Weather:
         self._work = work
         self._owners = Owners(work, producers)
         self._spells: dict[str, _Spell] = {}
+        self._ailments: dict[str, Ailment] = {}
+        self._acting: set[str] = set()
         self._turn = asyncio.Lock()
 
     async def change(self, action: Action, tell: Tell) -> None:
@@ -54,13 +57,14 @@ class Weather:
         async with self._turn:
             if isinstance(action, AddToxic):
                 self._begin(action.name, action)
-                await self._lane.network.add(action)
+                await self._poison(action)
                 tell(action, "")
             elif isinstance(action, BeginOutage):
                 self._begin(action.name, action)
                 await self._outage(action)
                 tell(action, "")
             elif isinstance(action, RemoveToxic):
+                self._cure(action.name)
                 await self._lane.network.remove(action.name)
                 self._end(action.name, action, tell)
             elif isinstance(action, EndOutage):
@@ -86,11 +90,39 @@ class Weather:
         async with self._turn:
             for provider in self._lane.providers.values():
                 provider.outages.end_all()
+            for name in list(self._acting):
+                self._cure(name)
             try:
                 await self._lane.network.heal()
             finally:
                 for name, spell in list(self._spells.items()):
                     self._end(name, spell.action, tell, "until the end")
+
+    async def _poison(self, action: AddToxic) -> None:
+        """Puts a toxic on an upstream, or has the gates of its workers wait for its messages."""
+        if action.messages is None:
+            await self._lane.network.add(action)
+            return
+        seeds = self._lane.stage.seeds
+        ailment = Ailment(
+            action.name, action.toxic, action.messages, seeds.stream("toxic", action.name), self._book.case_of
+        )
+        self._ailments[action.name] = ailment
+        self._acting.add(action.name)
+        for slot in self._lane.network.slots(action.role):
+            if slot in self._posts:
+                self._posts[slot].gate.ailments.append(ailment)
+
+    def _cure(self, name: str) -> None:
+        """Nothing is left of a toxic at a point; how much it met is remembered."""
+        if name not in self._acting:
+            return
+        self._acting.discard(name)
+        ailment = self._ailments[name]
+        ailment.end()
+        for post in self._posts.values():
+            if ailment in post.gate.ailments:
+                post.gate.ailments.remove(ailment)
 
     async def _outage(self, action: BeginOutage) -> None:
         provider = self._lane.providers.get(action.upstream)
@@ -132,6 +164,8 @@ class Weather:
             return sum(len(job.deliveries) for job in self._book.jobs.values())
         if isinstance(action, BeginOutage):
             return self._lane.providers[action.upstream].outages.hits(action.name)
+        if action.messages is not None:
+            return self._ailments[action.name].hits if action.name in self._ailments else 0
         role = action.role
         slots = self._lane.network.slots(role)
         seen = sum(self._posts[name].gate.traffic[action.upstream] for name in slots if name in self._posts)

@@ -10,8 +10,9 @@ import pytest
 from jobcheck.clock import ManualClock
 from jobcheck.faults.actions import Happening, JobDelivered, JobEnded
 from jobcheck.faults.model import NamedPoint
+from jobcheck.runner.scenarios.ailments import name_of
 from jobcheck.runner.scenarios.book import Book, Delivery, Scribe
-from jobcheck.runner.scenarios.gate import Arm, PostGate, name_of
+from jobcheck.runner.scenarios.gate import Arm, PostGate
 from jobcheck.systems.contract import Meaning
 from jobcheck.tap.sight import IN, OUT, Sight
 from jobcheck.wire.unit import Change, Kind, Unit

@@ -60,6 +60,7 @@ WRONG = {
     "connections are refused then",
     "{outage: payments, status: 503, first: 1 of each key}": "'payments' knows no keys; say which header has them: "
     "jobcheck.provider(idempotency='Idempotency-Key')",
+    "{toxic: reset_peer, point: pyments POST /charges}": "unknown upstream 'pyments'; did you mean 'payments'?",
     "{kill: tree, point: pyments POST /charges}": "unknown upstream 'pyments'; did you mean 'payments'?",
 }
 
@@ -67,6 +68,15 @@ WRONG = {
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_fault_on_what_the_rig_has_not_is_told_with_its_line(tmp_path: Path, fault: str) -> None:
     assert message(tmp_path, f"{HEAD}faults:\n  - {fault}\n{EXPECT}") == f"s.yaml:5: {WRONG[fault]}"
+
+
+def test_a_toxic_at_a_point_needs_the_engine_that_sees_messages(tmp_path: Path) -> None:
+    text = f"{HEAD}engine: toxiproxy\nfaults:\n  - {{toxic: reset_peer, point: payments POST /charges}}\n{EXPECT}"
+    assert message(tmp_path, text) == "s.yaml:6: a Toxiproxy server sees bytes and no messages; take engine: embedded"
+    file = scenario(tmp_path, text.replace("engine: toxiproxy\n", ""))
+    assert load(file).scenario.faults[0].text == ("toxic reset_peer timeout=0 downstream at payments POST /charges")
+    with pytest.raises(UsageError, match="sees bytes and no messages"):
+        load(file, engine="toxiproxy")
 
 
 def test_a_copy_beside_the_first_one_needs_two_workers(tmp_path: Path) -> None:

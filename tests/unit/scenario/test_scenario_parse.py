@@ -9,9 +9,9 @@ import pytest
 from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
-from jobcheck.faults.model import Deploy, Duplicate, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.model import Deploy, Duplicate, Kill, Messages, NamedPoint, Outage, Poison, Restart
 from jobcheck.faults.outages import Reply
-from jobcheck.faults.toxics import Latency, LimitData
+from jobcheck.faults.toxics import Latency, LimitData, ResetPeer
 from jobcheck.faults.triggers import After, Span, Trigger
 from jobcheck.scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, Provided, RecoveredWithin, Scenario
 from jobcheck.scenario.parse import parse
@@ -38,6 +38,8 @@ faults:
   - {outage: payments, status: 503, at: 5s, for: 10s}
   - {toxic: latency, upstream: db, latency: 200, jitter: 50ms, toxicity: 50%, stream: upstream, for: 20s, on: w1}
   - {toxic: limit_data, upstream: broker, bytes: 4096}
+  - {toxic: reset_peer, point: payments POST  /charges, stream: upstream, first: 2}
+  - {toxic: latency, latency: 5, upstream: db, point: db COMMIT, nth: 3}
   - {deploy: v2, at: 12s, mix: 50%, rollback: true, for: 3s}
   - {restart: all, after: 20 deliveries}
 settle: [run_relay]
@@ -75,6 +77,8 @@ def test_every_field_of_a_file_is_read() -> None:
         Outage("payments", Reply(503), Trigger(at=5.0, lasts=10.0)),
         Poison(Latency(200, jitter=50, toxicity=0.5, stream="upstream"), "db", "w1", Trigger(lasts=20.0)),
         Poison(LimitData(4096), "broker"),
+        Poison(ResetPeer(stream="upstream"), "payments", messages=Messages("payments POST /charges", first=2)),
+        Poison(Latency(5), "db", messages=Messages("db COMMIT", nth=3)),
         Deploy("v2", "v1", 0.5, rollback=True, trigger=Trigger(at=12.0, lasts=3.0)),
         Restart("all", Trigger(after=After(20, "deliveries"))),
     )
@@ -150,6 +154,18 @@ FAULT_ERRORS = {
     "{outage: payments, status: 200}": "expected an HTTP status from 400 to 599, got '200'",
     "{outage: payments, every: 5s}": "an outage that is repeated needs 'for': how long it lasts each time",
     "{outage: payments, every: 5s, for: 6s}": "expected 'for' to be shorter than 'every' (5 s)",
+    "{toxic: reset_peer, upstream: db, first: 2}": "'first' belongs to a 'point', and there is none",
+    "{toxic: reset_peer, point: db}": "expected an upstream and a message, such as payments POST /charges, got 'db'",
+    "{toxic: reset_peer, point: before db COMMIT}": "a toxic acts on a way, not before a point; write point: "
+    "db COMMIT, and stream: upstream: the request is lost",
+    "{toxic: reset_peer, point: db COMMIT, upstream: mail}": "the point is on 'db'; leave 'upstream' out",
+    "{toxic: down, point: db COMMIT}": "'down' takes a whole upstream away; at a point take reset_peer",
+    "{toxic: reset_peer, point: db COMMIT, on: producers}": "a toxic at a point acts on the messages of jobs, which "
+    "are the workers'",
+    "{toxic: reset_peer, point: db COMMIT, first: 2, nth: 1}": "'nth' is one message and 'first' are several; say one "
+    "of them",
+    "{toxic: reset_peer, point: db COMMIT, first: 2 of each key}": "the keys of messages are not known; say "
+    "'of each case'",
     "{toxic: latncy, upstream: db}": "unknown toxic 'latncy'; did you mean 'latency'?",
     "{toxic: latency, upstream: db}": "expected 'latency' of latency: milliseconds",
     "{toxic: latency, latency: 5}": "expected 'upstream': whose network it is",
