@@ -154,6 +154,7 @@ class Stage:
                     folder=folder,
                     environ=partial(self._setup_environment, rig, name),
                     root=rig.folder,
+                    seal=_seal(rig) if isinstance(spec, Postgres) else "",
                 )
                 if alone and isinstance(service, RedisService):
                     service.alone = True
@@ -217,3 +218,11 @@ def _temporary() -> Path:
 def _key(spec: object, rig: Rig) -> object:
     """Two rigs share a server when they describe it in the same words; a database also when its setup is the same."""
     return (repr(spec), str(rig.folder) if isinstance(spec, Postgres) else "")
+
+
+def _seal(rig: Rig) -> str:
+    """What a setup depends on besides its files: the rig's variables, and the packages of the app's environment."""
+    environment = Path(rig.system.interpreter).absolute().parent.parent
+    packages = sorted(path.name for path in environment.glob("lib/python*/site-packages/*.dist-info"))
+    env = sorted((name, text) for name, text in rig.env.items() if not name.startswith("JOBCHECK_"))
+    return repr((env, rig.overlays, rig.system.interpreter, packages))

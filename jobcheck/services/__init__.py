@@ -21,14 +21,16 @@ async def start(
     folder: Path,
     environ: Environ,
     root: Path | None = None,
+    seal: str = "",
 ) -> Service:
     """Takes the server that `spec` gives by URL, or starts a private one: found on this machine, else from a wheel.
 
     `name` is the upstream's name in the rig, `folder` gets the log, `environ` are the rig's variables for setup
-    commands (or a function of the address that they are to name), `root` is the folder that those run in.
+    commands (or a function of the address that they are to name), `root` is the folder that those run in, `seal` is
+    what they depend on besides their files.
     Raises ServiceError when there is none or it does not start, UsageError when its host is not allowed.
     """
-    place = Place(name, supervisor, guardian, folder, environ, root or Path.cwd())
+    place = Place(name, supervisor, guardian, folder, environ, root or Path.cwd(), seal)
     if isinstance(spec, Redis):
         from . import redis_server
 

@@ -41,6 +41,8 @@ class Place:
     environ: Environ = field(default_factory=dict)
     root: Path = field(default_factory=Path.cwd)
     """The folder that setup commands and files are relative to."""
+    seal: str = ""
+    """What a setup depends on besides its files: the app's variables and packages, as one text."""
 
     def variables(self, address: Address) -> dict[str, str]:
         """The rig's variables for a child that is to use `address`."""

@@ -45,13 +45,22 @@ def redis_server() -> Path | None:
     return program("redis-server", "valkey-server")
 
 
-def postgres_bin() -> Path | None:
-    """The folder of PostgreSQL's server programs (`initdb` and `postgres` in one place), the newest version first."""
+def postgres_bins() -> list[Path]:
+    """Every folder with PostgreSQL's server programs, the newest version first."""
     folders = [
         folder for pattern in POSTGRES_FOLDERS for folder in Path("/").glob(pattern.lstrip("/")) if _complete(folder)
     ]
+    return sorted(folders, key=_version_in, reverse=True)
+
+
+def postgres_bin(version: str = "") -> Path | None:
+    """The folder of PostgreSQL's server programs (`initdb` and `postgres` in one place), the newest version first, or
+    that of the major version that is asked for."""
+    folders = postgres_bins()
+    if version and (right := [folder for folder in folders if str(_version_in(folder)[0]) == version]):
+        return right[0]
     if folders:
-        return max(folders, key=_version_in)
+        return folders[0]
     # A link on PATH may point to a program whose siblings are elsewhere: what counts is where it really is.
     for found in (program("postgres"), program("initdb")):
         if found is not None and _complete(found.resolve().parent):

@@ -62,18 +62,18 @@ def prepare(programs: Path, data: Path, user: str | None, run: str = "") -> None
 
     `run` is the run's id: its guardian ends what fills the folder still when the harness is killed meanwhile.
     """
-    kept = wheels.cache_root() / f"pgdata-{_key(programs, user)}"
+    kept = wheels.cache_root() / f"pgdata-{key_of(programs, user)}"
     # -p: in the cache it already belongs to the account that the server runs as.
-    if kept.is_dir() and _copy(kept, data, run):
+    if kept.is_dir() and copy_folder(kept, data, run):
         return
     shutil.rmtree(data, ignore_errors=True)
     data.mkdir(mode=0o700)
-    _give(data, user)
+    give(data, user)
     _initdb(programs, data, user, run)
     draft = kept.with_name(f".{kept.name}.{token()}")
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
-        if _copy(data, draft, run):
+        if copy_folder(data, draft, run):
             draft.rename(kept)
     except OSError:
         pass  # the cache cannot be written, or another run was faster: the next run makes its own
@@ -81,7 +81,8 @@ def prepare(programs: Path, data: Path, user: str | None, run: str = "") -> None
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _copy(source: Path, target: Path, run: str) -> bool:
+def copy_folder(source: Path, target: Path, run: str) -> bool:
+    """Copies a folder with its owners; False where it failed."""
     command = ["cp", "-Rp", str(source), str(target)]
     return subprocess.run(command, capture_output=True, check=False, env=_of(run)).returncode == 0
 
@@ -91,7 +92,7 @@ def _of(run: str) -> dict[str, str]:
     return {**os.environ, platform.RUN_VARIABLE: run}
 
 
-def _key(programs: Path, user: str | None) -> str:
+def key_of(programs: Path, user: str | None) -> str:
     """Names one build of the programs and one owner of the files."""
     at = (programs / "initdb").resolve()
     stat = at.stat()
@@ -99,7 +100,8 @@ def _key(programs: Path, user: str | None) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _give(path: Path, user: str | None) -> None:
+def give(path: Path, user: str | None) -> None:
+    """Makes a file belong to the account that the server runs as."""
     if user is not None:
         entry = pwd.getpwnam(user)
         os.chown(path, entry.pw_uid, entry.pw_gid)

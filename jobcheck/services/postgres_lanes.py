@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from ..workers.supervisor import Worker
 from . import base
 from .base import Place, Service
 from .clients import pg_client, rows
+from .postgres_extensions import create_extensions
+from .postgres_templates import NAME
 from .spec import Address, Postgres
 
 SETUP_WITHIN = 300.0
@@ -85,6 +87,10 @@ class PostgresService(Service):
         self.origin = origin
         self._admin = admin
         self._lanes: dict[str, str] = {}
+        self.restored = False
+        """Whether the template was kept by an earlier run."""
+        self.keeps: Callable[[], Awaitable[object]] | None = None
+        """Keeps the template for later runs, once it is prepared."""
         self._template = ""
         self._clones = 0
         self._one_at_a_time = asyncio.Lock()
@@ -115,7 +121,7 @@ class PostgresService(Service):
             with contextlib.suppress(psycopg.Error):
                 for lane in list(self._lanes):
                     await self.drop(lane)
-                if self._template and self.spec.setup:
+                if self._template and (self.spec.setup or self.spec.extensions):
                     await self._drop(self._template)
         await self._admin.close()
         await super().stop()
@@ -130,15 +136,10 @@ class PostgresService(Service):
     async def _prepared(self) -> str:
         """The database that lanes are cloned from."""
         if not self._template:
-            if self.spec.setup:
-                name = self._name("template")
-                await self._drop(name)
-                await self._create(name, "template1")
-                try:
-                    await self._set_up(replace(self.address, path=name))
-                except ServiceError:
-                    await self._drop(name)
-                    raise
+            if self.spec.setup or self.spec.extensions:
+                name = NAME if self.owned else self._name("template")
+                if not self.restored:
+                    await self._make(name)
                 self._template = name
             elif self.owned or self.address.path in MAINTENANCE:
                 self._template = "template1"
@@ -146,6 +147,19 @@ class PostgresService(Service):
                 # Without a setup, the database that the user named is what the lanes should look like.
                 self._template = self.address.path
         return self._template
+
+    async def _make(self, name: str) -> None:
+        await self._drop(name)
+        await self._create(name, "template1")
+        try:
+            await create_extensions(self, replace(self.address, path=name))
+            if self.spec.setup:
+                await self._set_up(replace(self.address, path=name))
+        except (ServiceError, UsageError):
+            await self._drop(name)
+            raise
+        if self.keeps is not None:
+            await self.keeps()
 
     async def _set_up(self, address: Address) -> None:
         file = setup_file(self.spec, self.place)
@@ -223,7 +237,7 @@ class PostgresService(Service):
             " WHERE datname = %s AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
             [template],
         )
-        if others and not (self.owned or self.spec.setup):
+        if others and not (self.owned or self.spec.setup or self.spec.extensions):
             who = ", ".join(f"{one['usename']} {one['application_name']} (pid {one['pid']})" for one in others)
             raise ServiceError(
                 f"{self.place.name}: cannot clone the database {template!r} of {base.shown(self.address)} "

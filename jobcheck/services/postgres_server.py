@@ -7,6 +7,7 @@ on SCRAM. The server lives as long as the run and holds test data only.
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -15,9 +16,11 @@ from ..aio import in_thread, wait_until
 from ..errors import ServiceError, UsageError, WorkerError
 from ..workers.spec import ProcessSpec, ReadyLine
 from . import base, find, wheels
+from . import postgres_templates as templates
 from .base import Place
 from .clients import pg_connect, rows
 from .postgres_data import SUPERUSER, account, can_run, copy_programs, prepare
+from .postgres_extensions import check_version
 from .postgres_lanes import PostgresService, check_setup
 from .spec import Address, Postgres
 
@@ -50,7 +53,11 @@ async def start(spec: Postgres, place: Place) -> PostgresService:
     if spec.url:
         return await _given(spec, place)
     wanted = base.choice()
-    if wanted != "wheel" and (programs := find.postgres_bin()):
+    if (
+        wanted != "wheel"
+        and (programs := find.postgres_bin(spec.version))
+        and not _rather_wheel(spec, programs, wanted)
+    ):
         return await _private(spec, programs, programs, f"found: {programs / 'postgres'}", place)
     if wanted == "found":
         raise ServiceError(
@@ -78,7 +85,14 @@ async def _given(spec: Postgres, place: Place) -> PostgresService:
         )
     service = PostgresService(place, spec, address, f"given: {base.shown(address)}", admin)
     service.version = await _version(admin)
+    check_version(place.name, spec.version, service.version, service.origin, [])
     return service
+
+
+def _rather_wheel(spec: Postgres, programs: Path, wanted: str) -> bool:
+    """Whether the wheel has the version that the rig asks for, and this machine has not."""
+    ours = wheels.POSTGRES.version.partition(".")[0]
+    return wanted != "found" and spec.version == ours and f"/{ours}/" not in f"{programs}/"
 
 
 async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, place: Place) -> PostgresService:
@@ -91,7 +105,11 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
         folders.append(place.data_folder())
         folders[-1].chmod(0o711)
         programs = await in_thread(copy_programs, programs, tree, folders[-1], place.supervisor.run_id)
-    await in_thread(prepare, programs, data, user, place.supervisor.run_id)
+    run = place.supervisor.run_id
+    kept = await in_thread(templates.key, programs, user, spec, place.root, place.seal)
+    restored = bool(kept) and await in_thread(templates.restore, kept, data, run)
+    if not restored:
+        await in_thread(prepare, programs, data, user, run)
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
         worker = await place.supervisor.start(_process(programs, address.port, data, place.name, user))
@@ -112,6 +130,17 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
     admin = await wait_until(connected, f"{place.name} to take a connection", deadline=READY_WITHIN)
     service = PostgresService(place, spec, address, origin, admin, worker, folders)
     service.version = await _version(admin)
+    try:
+        others = [str(folder) for folder in find.postgres_bins() if folder != programs]
+        check_version(place.name, spec.version, service.version, origin, others)
+    except (ServiceError, UsageError):
+        await service.stop()
+        raise
+    if restored:
+        service.restored = True
+        service.origin += ", with the tables of an earlier run"
+    elif kept:
+        service.keeps = partial(templates.keep, admin, data, kept, user, run)
     return service
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -91,6 +91,13 @@ class Postgres:
 
     url: str | None = None
     setup: str = ""
+    version: str = ""
+    """The major version that it must have, such as `16`; empty: any."""
+    extensions: Sequence[str] = ()
+    """Extensions that are created before the setup: `["pgcrypto", "postgis"]`."""
+    cache: bool = True
+    """Whether the prepared template is kept for later runs, where all that it depends on is known: migrations of
+    Django and Alembic, `.sql` files."""
     allow_host: str = ""
     tls: bool = False
     """The app speaks TLS (`sslmode=require`): the tap ends it, and speaks plainly to the server."""
