@@ -119,9 +119,6 @@ def _tell_round(played: Round, rounds: int, screen: Screen) -> None:
 def _tell_end(tally: Tally, screen: Screen, seed: int) -> None:
     from rich.text import Text
 
-    from ..selftest.tally import left_out_words
-
-    screen.hanging(Text(f"  {screen.symbol('note')} "), left_out_words(), "dim")
     for line in tally.deviations():
         screen.hanging(Text("  ").append_text(screen.mark("lost")).append(" "), line)
     head = screen.mark("ok" if tally.good else "lost").append(" ")

@@ -54,6 +54,8 @@ class Job:
     """`at-least-once`: the worker runs with safe settings, whatever the app's are."""
     only: str = ""
     """A strike id, when one finding is replayed."""
+    faults: tuple[str, ...] = ()
+    """Families of strikes; empty: those of the whole run."""
     schedule: str | None = None
     """The schedule of a race, when that is replayed."""
 
@@ -170,7 +172,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         first=frozenset(remembered),
         only=job.only,
         schedule=job.schedule,
-        faults=request.faults,
+        faults=job.faults or request.faults,
         max_points=request.max_points,
         until=lane.stage.began + request.budget if request.budget else 0.0,
         verify=request.verify,

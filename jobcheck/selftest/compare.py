@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..explore.causes import HANDLER
+from ..faults.strikes import KILL, RACE
 from ..history.records import NEVER_PASS
 from ..history.report import PointReport, StrikeReport, SubjectReport
 from .expected import Expected, Outcome, expected, finding_words
@@ -52,9 +53,14 @@ def point_name(point: PointReport) -> str:
     return f"{point.upstream} {bare}" + (f" #{point.nth}" if point.nth > 1 else "")
 
 
-def place_name(strike: StrikeReport, points: Sequence[PointReport]) -> str:
-    """Where a strike hit: `before db COMMIT`."""
-    return next((f"{strike.when} {point_name(point)}" for point in points if point.id == strike.point), "nowhere")
+def place_name(strike: StrikeReport, struck: Mapping[str, PointReport]) -> str:
+    """Where a strike hit: `before db COMMIT` for a kill, else `lose-reply at db COMMIT`, `race 1: A at db COMMIT`."""
+    point = struck.get(strike.point)
+    if point is None:
+        return "nowhere"
+    if strike.fault == RACE:
+        return f"race {strike.when}"
+    return f"{strike.when if strike.fault == KILL else f'{strike.fault} at'} {point_name(point)}"
 
 
 def _points(wanted: Expected, subject: SubjectReport) -> list[str]:
@@ -67,7 +73,7 @@ def _points(wanted: Expected, subject: SubjectReport) -> list[str]:
 def _strikes(planted: Planted, wanted: Expected, subject: SubjectReport) -> list[str]:
     """What is missed, found elsewhere, found in another way, or not known."""
     sentences = []
-    seen = {place_name(strike, subject.points): strike for strike in subject.strikes}
+    seen = {place_name(strike, subject.struck): strike for strike in subject.strikes}
     for place, want in wanted.bad.items():
         if place not in seen:
             sentences.append(f"missed: {want.text} {place}; nothing was struck there")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..checks.judge import worst
 from ..explore.causes import SETTINGS, TRANSPORT
+from ..faults.strikes import KILL
 from ..history.records import Verdict
 from .planted import END, HANDLER_MODE, Bad, Planted
 
@@ -73,6 +74,8 @@ def _expected(planted: Planted, mode: str, points: tuple[str, ...], end: str, lo
 
 
 def _place(item: Bad, end: str) -> str:
+    if item.fault != KILL:
+        return f"{item.fault} at {item.before}"
     return end if item.before == END else f"before {item.before}"
 
 

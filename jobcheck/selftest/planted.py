@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..checks.contracts import AT_MOST, Contract, at_least_once, at_most_once, exactly_once
 from ..explore.causes import HANDLER, SETTINGS
+from ..faults.strikes import KILL
 
 HANDLER_MODE, QUEUE_MODE = "handler", "queue"
 MODES = (HANDLER_MODE, QUEUE_MODE)
@@ -45,6 +46,8 @@ class Bad:
     effect: str
     layer: str = HANDLER
     modes: tuple[str, ...] = MODES
+    fault: str = KILL
+    """What is done to this very message; a kill falls before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +68,13 @@ class Planted:
     """The job is settled while its first steps run, so the ack and these have no order."""
     after_ack: tuple[str, ...] = ()
     """Steps that come when the job is settled."""
+    faults: tuple[str, ...] = (KILL,)
+    """Families of strikes that it is put under."""
 
     @property
     def must_happen(self) -> tuple[str, ...]:
         """The effects that are missed when the job never runs."""
         return tuple(contract.effect for contract in self.contracts if contract.kind != AT_MOST)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A bug that is not planted yet."""
-
-    name: str
-    needs: str
-    """The fault that would show it."""
-    why: str
 
 
 def second(message: str, number: int = 2) -> str:
@@ -322,22 +317,87 @@ _RIGHT = (
     ),
 )
 
-PLANTED = _WRONG + _RIGHT
-
-LEFT_OUT = (
-    LeftOut(
-        "check then act", "races", "two deliveries at once must be interleaved; under kills alone the job is right"
+_OTHERS = (
+    Planted(
+        "swallowed_error",
+        WRONG,
+        "a call that fails is taken for done: the marker is set, and nobody calls again. A kill raises nothing in it",
+        (CHARGE, COMMIT),
+        (CHARGED,),
+        (
+            Bad(CHARGE, "lost", CHARGE, fault="lose-request"),
+            Bad(CHARGE, "lost", CHARGE, fault="error-reply 500"),
+        ),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset"),
     ),
-    LeftOut(
-        "swallowed error",
-        "failing calls",
-        "the call must fail while the worker lives; a kill raises nothing in the job",
+    Planted(
+        "reply_ignored",
+        WRONG,
+        "the status of the answer is not looked at. A connection that breaks raises by itself, and the key helps then",
+        (CHARGE, COMMIT),
+        (CHARGED,),
+        (Bad(CHARGE, "lost", CHARGE, fault="error-reply 500"),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset"),
     ),
-    LeftOut(
-        "reply ignored",
-        "lost calls",
-        "the call must be lost while the worker lives: a job that does not wait for the answer sends its next message "
-        "at the same time, so a kill has no place between the two that is the same in every run",
+    Planted(
+        "retry_without_key",
+        WRONG,
+        "the marker comes first, so no second run charges again; the loop inside does, when the answer was lost",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        (Bad(CHARGE, "duplicated", CHARGE, fault="lose-reply"),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset"),
+    ),
+    Planted(
+        "check_then_act",
+        WRONG,
+        "a key is stored when none is there: who was paused between the look and the act stores a second one",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        (Bad(COMMIT, "duplicated", CHARGE, fault="zombie"),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "zombie"),
+    ),
+    Planted(
+        "error_reported",
+        RIGHT,
+        "a call that fails ends the run before the marker",
+        (CHARGE, COMMIT),
+        (CHARGED,),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset", "zombie", "duplicate", "race"),
+    ),
+    Planted(
+        "reply_checked",
+        RIGHT,
+        "any answer but a good one ends the run before the marker",
+        (CHARGE, COMMIT),
+        (CHARGED,),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset"),
+    ),
+    Planted(
+        "retry_with_key",
+        RIGHT,
+        "the loop sends the same key, and the provider answers as the first time",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "reset"),
+    ),
+    Planted(
+        "insert_then_act",
+        RIGHT,
+        "the key is inserted or read in one step, so whoever comes second uses that of the first",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "zombie", "race"),
     ),
 )
-"""Bugs that kills cannot show."""
+"""What kills cannot show, and what is right in its place: under the strikes that can."""
+
+PLANTED = _WRONG + _RIGHT + _OTHERS

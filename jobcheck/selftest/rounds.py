@@ -74,8 +74,9 @@ def request_for(
 def _job(path: str, planted: Planted, mode: str) -> Job:
     if mode == HANDLER_MODE:
         handler = f"club.{planted.kind}:{planted.name}"
-        return Job(planted.name, mode, f"{path}:member", handler, planted.contracts)
-    return Job(planted.name, mode, f"{path}:enqueue_{planted.kind}_{planted.name}", "", planted.contracts)
+        return Job(planted.name, mode, f"{path}:member", handler, planted.contracts, faults=planted.faults)
+    enqueue = f"{path}:enqueue_{planted.kind}_{planted.name}"
+    return Job(planted.name, mode, enqueue, "", planted.contracts, faults=planted.faults)
 
 
 def compared(report: Report) -> list[Compared]:

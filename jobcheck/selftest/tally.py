@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .compare import Compared
 from .expected import expected
-from .planted import LEFT_OUT, Planted
+from .planted import Planted
 from .rounds import Round
 
 
@@ -73,13 +73,6 @@ def round_words(played: Round, count: int) -> str:
     good = sum(item.good for item in played.compared)
     text = f"round {played.number} of {count}: {good} of {len(played.compared)} as planted, {played.seconds:.0f} s"
     return text if not played.broke else f"round {played.number} of {count} broke off: {played.broke}"
-
-
-def left_out_words() -> str:
-    """`not planted, for kills cannot show it: check then act (needs races), ...`."""
-    return "not planted, for kills cannot show it: " + ", ".join(
-        f"{item.name} (needs {item.needs})" for item in LEFT_OUT
-    )
 
 
 def _plural(count: int, word: str) -> str:

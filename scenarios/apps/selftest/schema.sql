@@ -24,6 +24,12 @@ create table entries (
     member_id bigint not null references members (id),
     line integer not null
 );
+-- Nothing stops a second key: that is for the jobs to see to.
+create table charge_keys (
+    id bigint generated always as identity primary key,
+    member_id bigint not null references members (id),
+    key text not null
+);
 create table outbox (
     id bigint generated always as identity primary key,
     receipt_id bigint not null,

@@ -121,3 +121,22 @@ def waiting(tx: psycopg.Connection, member_id: int) -> list[int]:
 
 def set_sent(tx: psycopg.Connection, receipt_id: int) -> None:
     tx.execute("update outbox set sent = true where receipt_id = %s", (receipt_id,))
+
+
+def stored_key(tx: psycopg.Connection, member_id: int) -> str | None:
+    """The first key that was stored for the member's charge."""
+    row = tx.execute("select key from charge_keys where member_id = %s order by id limit 1", (member_id,)).fetchone()
+    return row[0] if row else None
+
+
+def store_key(tx: psycopg.Connection, member_id: int, key: str) -> None:
+    tx.execute("insert into charge_keys (member_id, key) values (%s, %s)", (member_id, key))
+
+
+def key_once(tx: psycopg.Connection, member_id: int, key: str) -> str:
+    """Stores the key unless the member has one, and gives the one that the member has."""
+    lock_member(tx, member_id)
+    if (stored := stored_key(tx, member_id)) is not None:
+        return stored
+    store_key(tx, member_id, key)
+    return key

@@ -1,5 +1,7 @@
 """The jobs of `wrong.py`, in the same order, as they should be: each may run any number of times."""
 
+import uuid
+
 from . import db, files, world
 from .app import app
 from .receipts import mail_receipt
@@ -166,3 +168,40 @@ def whole_file(member_id: int) -> None:
         world.charge(db.member(tx, member_id), key=f"statement:{member_id}")
         file.write("Charged: 19.90\n")
     draft.replace(path)
+
+
+@app.task
+def error_reported(member_id: int) -> None:
+    """A call that fails ends the run, before the marker."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def reply_checked(member_id: int) -> None:
+    """Anything but a good answer ends the run, before the marker."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.ask_for_charge(db.member(tx, member_id), key=f"dues:{member_id}").raise_for_status()
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def retry_with_key(member_id: int) -> None:
+    """Tries again when the connection breaks, with the same key."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        if not db.claim(tx, f"dues:{member_id}"):
+            return
+    world.charge_stubbornly(member, key=f"dues:{member_id}")
+
+
+@app.task
+def insert_then_act(member_id: int) -> None:
+    """Stores a key unless there is one, in one step, and uses the one that is there."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        key = db.key_once(tx, member_id, str(uuid.uuid4()))
+    world.charge(member, key=key)

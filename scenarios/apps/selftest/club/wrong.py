@@ -1,8 +1,10 @@
 """Jobs with one bug each. What is right in its place stands under `right.py`, in the same order."""
 
+import contextlib
 import uuid
 from datetime import UTC, datetime
 
+import requests
 from celery.worker.request import Request
 from kombu.asynchronous import get_event_loop
 
@@ -181,3 +183,44 @@ def half_a_file(member_id: int) -> None:
         file.write(f"Statement of member {member_id}\n")
         world.charge(db.member(tx, member_id), key=f"statement:{member_id}")
         file.write("Charged: 19.90\n")
+
+
+@app.task
+def swallowed_error(member_id: int) -> None:
+    """Takes a call that failed for one that was made."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            with contextlib.suppress(requests.RequestException):
+                world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def reply_ignored(member_id: int) -> None:
+    """Does not look at what the provider answers."""
+    with db.transaction() as tx:
+        if not db.is_done(tx, f"dues:{member_id}"):
+            world.ask_for_charge(db.member(tx, member_id), key=f"dues:{member_id}")
+            db.claim(tx, f"dues:{member_id}")
+
+
+@app.task
+def retry_without_key(member_id: int) -> None:
+    """Tries again when the connection breaks, without a key by which the provider could tell."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        if not db.claim(tx, f"dues:{member_id}"):
+            return
+    world.charge_stubbornly(member)
+
+
+@app.task
+def check_then_act(member_id: int) -> None:
+    """Looks for a key, and stores one when there is none: two can look before one of them acts."""
+    with db.transaction() as tx:
+        member = db.member(tx, member_id)
+        key = db.stored_key(tx, member_id)
+        if key is None:
+            key = str(uuid.uuid4())
+            db.store_key(tx, member_id, key)
+    world.charge(member, key=key)
