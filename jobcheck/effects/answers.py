@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..faults.routes import fits, split
+from .answer_words import plain
 
 KEYS = ("status", "json", "body", "headers", "delay", "hang", "drop", "applied")
 
@@ -48,6 +49,8 @@ class Answer:
     """Close the connection without an answer."""
     applied: bool | None = None
     """Whether the effect happened whatever the status says. None: a 2xx to a call that is not a GET."""
+    first: int = 0
+    """Only the first so many calls of a route are answered so; 0: all."""
     raw: bytes | None = None
     """The body as bytes. This field and the following ones are for backends."""
     note: str = ""
@@ -93,9 +96,7 @@ def to_answer(value: Any, where: str) -> Answer:
         value = {"status": value}
     if not isinstance(value, Mapping):
         raise UsageError(f"{where}: expected an answer such as {{'status': 503}}, got {value!r}")
-    if unknown := sorted(set(value) - set(KEYS)):
-        raise UsageError(f"{where}: unknown {', '.join(map(repr, unknown))}", hint=f"an answer has {', '.join(KEYS)}")
-    answer = Answer(**value)
+    answer = Answer(**plain(value, KEYS, where))
     if answer.status is not None and not (isinstance(answer.status, int) and 200 <= answer.status <= 599):
         raise UsageError(f"{where}: expected a status from 200 to 599, got {answer.status!r}")
     return answer
@@ -120,6 +121,8 @@ class Routes:
     def __init__(self, fixed: Mapping[str, Any]) -> None:
         self._fixed: dict[str, Programmed] = {}
         self._queues: dict[str, deque[Programmed]] = {}
+        self._used: dict[str, int] = {}
+        """Calls of the routes whose answer is for the first ones."""
         for route, programmed in fixed.items():
             split(route)
             self._fixed[route] = programmed if callable(programmed) else to_answer(programmed, route)
@@ -133,6 +136,7 @@ class Routes:
     def set(self, route: str, answer: Programmed | None) -> None:
         """From now on `route` is answered like this; None: by default again."""
         split(route)
+        self._used.pop(route, None)
         if answer is None:
             self._fixed.pop(route, None)
         else:
@@ -148,9 +152,17 @@ class Routes:
             if self._queues[route] and fits(route, method, path):
                 return self._queues[route].popleft(), route
         for route in _most_exact_first(self._fixed):
-            if fits(route, method, path):
+            if fits(route, method, path) and not self._used_up(route):
                 return self._fixed[route], route
         return None, f"{method} {path}"
+
+    def _used_up(self, route: str) -> bool:
+        """Whether a route's answer was for the first calls only, and they have been made. This one is counted."""
+        answer = self._fixed[route]
+        if not isinstance(answer, Answer) or not answer.first:
+            return False
+        self._used[route] = self._used.get(route, 0) + 1
+        return self._used[route] > answer.first
 
 
 def _most_exact_first(routes: Iterable[str]) -> list[str]:

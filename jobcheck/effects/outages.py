@@ -12,6 +12,7 @@ from typing import Any
 from ..clock import Clock
 from ..faults.outages import CASE, CUT, GARBAGE, HANG, KEY, LOST, Reply
 from ..faults.routes import EVERYTHING, fits
+from .answer_words import NONSENSE
 from .answers import Call, Silence
 from .bodies import canonical
 from .capacity import Counter
@@ -127,10 +128,6 @@ class Outages:
             return key or same
         assert spell.reply.each == CASE
         return await self._case_of[name](call) or same
-
-
-NONSENSE = b'\x1f\x8b\x00<html>\xff\xfe{"id": \x00'
-"""What `garbage` is: neither text nor JSON nor a web page."""
 
 
 def outage_note(reply: Reply) -> str:

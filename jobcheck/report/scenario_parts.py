@@ -5,11 +5,14 @@ Every key may be missing and every text may be anything: the report may be anoth
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jobcheck.history.report import StoryLine
+
+from .text import plural
 
 GOOD, BAD, UNSURE, TRANSPORT, PLAIN = "good", "bad", "unsure", "transport", ""
 
@@ -68,6 +71,7 @@ class Act:
 
 NEVER_REACHED = "the point was never reached"
 """What the runner says of a kill whose message never came."""
+_MET = re.compile(r"(\d+) (call|message)\(s\)(?: of jobs)? met it")
 DOWN = " was down"
 """How it ends what it says of a kill of a worker that was gone already."""
 
@@ -103,12 +107,20 @@ class FaultRow:
         if self.met:
             hits = sum(act.met for act in self.acts)
             idle = self.kind in ("kill", "restart") and hits < self.times
-            return f"{often}, with a job running {hits} of them" if idle else often
+            return f"{often}, with a job running {hits} of them" if idle else often + self._counted
         if failed := next((act.outcome for act in self.acts if act.failed), ""):
             return failed
         if any(act.outcome == NEVER_REACHED for act in self.acts):
             return NEVER_REACHED
         return f"{often}, and never met a running job" if self.times else "never happened"
+
+    @property
+    def _counted(self) -> str:
+        """`, 12 calls met it`, of a lasting fault that counts what passed while it acted."""
+        found = [match for act in self.acts if (match := _MET.search(act.outcome))]
+        if not found:
+            return ""
+        return f", {plural(sum(int(match[1]) for match in found), found[0][2])} met it"
 
     @property
     def spells(self) -> tuple[tuple[float, float | None], ...]:

@@ -183,6 +183,30 @@ def test_several_outages_act_at_once_and_the_last_one_comes_first() -> None:
     play(body)
 
 
+def test_a_rig_programs_its_routes_with_the_same_words() -> None:
+    async def body(server: HttpProvider, client: httpx.AsyncClient) -> None:
+        told = [await charge(client) for _ in range(3)]
+        assert [(one.status_code, one.headers.get("retry-after")) for one in told] == [
+            (429, "2"),
+            (201, None),
+            (201, None),
+        ]
+        with pytest.raises(httpx.RemoteProtocolError):
+            await charge(client, path="/refunds")
+        garbage = await charge(client, path="/things")
+        assert garbage.headers["content-type"] == "application/json"
+        with pytest.raises(ValueError, match="."):
+            garbage.json()
+        assert seen(server) == [(False, "429"), (True, ""), (True, ""), (True, ""), (True, "")]
+
+    routes = {
+        "POST /charges": {"status": 429, "retry_after": "2s", "first": 1},
+        "POST /refunds": {"answer": "lost"},
+        "POST /things": {"answer": "garbage"},
+    }
+    play(body, Provider(routes=routes))
+
+
 # Capacity
 
 

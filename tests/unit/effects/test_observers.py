@@ -217,3 +217,38 @@ def test_database_values_become_json() -> None:
         "l": [1, {"d": "2026-01-02"}],
         "x": None,
     }
+
+
+def test_a_route_is_programmed_with_the_words_of_an_outage() -> None:
+    """What a scenario file says of an outage, a rig says of a route."""
+    assert to_answer({"status": 429, "retry_after": "1500ms", "first": 2}, "r") == Answer(
+        429, headers={"retry-after": "2"}, first=2
+    )
+    assert to_answer({"slow": "3s", "content_type": "text/html", "headers": {"x": "1"}}, "r") == Answer(
+        delay=3.0, headers={"x": "1", "content-type": "text/html"}
+    )
+    assert to_answer({"answer": "lost", "slow": 0.5}, "r") == Answer(delay=0.5, drop=True, applied=True)
+    assert to_answer({"answer": "hang"}, "r").hang
+    assert to_answer({"status": 500, "counts": True}, "r") == Answer(500, applied=True)
+    routes = Routes({"POST /charges": {"status": 500, "first": 2}, "POST /**": 404})
+    assert [take(routes, "POST", "/charges").status for _ in range(4)] == [500, 500, 404, 404]
+
+
+@pytest.mark.parametrize(
+    ("said", "message", "hint"),
+    [
+        ({"stauts": 5}, "r: unknown 'stauts'", "did you mean 'status'?"),
+        ({"answer": "hnag"}, "r: unknown answer 'hnag'", "did you mean 'hang'?"),
+        ({"answer": "refused"}, "r: unknown answer 'refused'", "there are hang, garbage, cut, lost"),
+        (
+            {"slow": "soon"},
+            "r: slow: expected a duration such as 3s, 500ms or 2m, or seconds as a number, got 'soon'",
+            "",
+        ),
+        ({"first": 0}, "r: expected first to be a number of calls such as 2, got 0", ""),
+    ],
+)
+def test_a_wrong_word_of_a_route_is_told_with_the_right_one(said: dict[str, Any], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        to_answer(said, "r")
+    assert (error.value.message, error.value.hint) == (message, hint)

@@ -88,7 +88,7 @@ def test_each_fault_says_how_often_it_began_and_whether_a_job_met_it() -> None:
         "once",
         "2 times, with a job running 1 of them",  # one more was of a worker that was down already
         "once",
-        "once",
+        "once, 7 messages met it",
         "once, and never met a running job",
         "the point was never reached",
     ]
