@@ -38,7 +38,7 @@ def command(handlers: tuple[str, ...], rounds: int, mode: str, seed: int | None,
     """
     from ..report.screen import Screen
     from ..seeds import fresh_seed
-    from ..selftest.planted import MODES
+    from ..selftest.kinds import MODES
     from ..selftest.rounds import planted_in, play
     from ..selftest.tally import Tally
     from .screens import out

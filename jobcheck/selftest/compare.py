@@ -11,7 +11,7 @@ from ..faults.strikes import KILL, RACE
 from ..history.records import NEVER_PASS
 from ..history.report import PointReport, StrikeReport, SubjectReport
 from .expected import Expected, Outcome, expected, finding_words
-from .planted import RIGHT, Planted
+from .kinds import RIGHT, Planted
 
 _UNSURE = frozenset(map(str, NEVER_PASS))
 

@@ -9,7 +9,7 @@ from ..checks.judge import worst
 from ..explore.causes import SETTINGS, TRANSPORT
 from ..faults.strikes import KILL
 from ..history.records import Verdict
-from .planted import END, HANDLER_MODE, Bad, Planted
+from .kinds import END, HANDLER_MODE, Bad, Planted
 
 DELIVERY = "broker delivery"
 RESERVE = "broker EXEC(ZADD unacked_index, HSET unacked)"

@@ -8,79 +8,31 @@ to find out which is the run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from ..checks.contracts import AT_MOST, Contract, at_least_once, at_most_once, exactly_once
-from ..explore.causes import HANDLER, SETTINGS
-from ..faults.strikes import KILL
-
-HANDLER_MODE, QUEUE_MODE = "handler", "queue"
-MODES = (HANDLER_MODE, QUEUE_MODE)
-WRONG, RIGHT = "wrong", "right"
-
-END = "the end"
-"""In place of a message: the job has done its last step and is not settled yet."""
-
-CHARGE = "payments POST /charges"
-MAIL = "mail DATA"
-COMMIT = "db COMMIT"
-ENQUEUE = "broker LPUSH celery"
-
-CHARGED = exactly_once(CHARGE)
-MAILED = at_least_once("mail")
-ENTRIES, PAYOUTS, POINTS, STATEMENTS = "entries", "payouts", "points", "statements"
-"""Rows and files, as the rig names them."""
-
-BOOKED = exactly_once(ENTRIES)
-FOLLOWED_UP = exactly_once("mail")
-"""The follow-up job sets its own marker; it is not struck, so one mail is what it sends."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bad:
-    """One place at which a job must be found broken, and in no other way."""
-
-    before: str
-    """The message that the worker did not live to send, as reports name points; or `END`."""
-    verdict: str
-    effect: str
-    layer: str = HANDLER
-    modes: tuple[str, ...] = MODES
-    fault: str = KILL
-    """What is done to this very message; a kill falls before it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planted:
-    """One handler of the sample app and all that may be said about it."""
-
-    name: str
-    kind: str
-    """`wrong` or `right`, the module in which it stands."""
-    why: str
-    """The reasoning behind `bad`, or why there is nothing to find."""
-    steps: tuple[str, ...]
-    """Its own state changes in order, as reports name points. The broker's come on top in queue mode."""
-    contracts: tuple[Contract, ...]
-    bad: tuple[Bad, ...] = ()
-    modes: tuple[str, ...] = MODES
-    acks_early: bool = False
-    """The job is settled while its first steps run, so the ack and these have no order."""
-    after_ack: tuple[str, ...] = ()
-    """Steps that come when the job is settled."""
-    faults: tuple[str, ...] = (KILL,)
-    """Families of strikes that it is put under."""
-
-    @property
-    def must_happen(self) -> tuple[str, ...]:
-        """The effects that are missed when the job never runs."""
-        return tuple(contract.effect for contract in self.contracts if contract.kind != AT_MOST)
-
-
-def second(message: str, number: int = 2) -> str:
-    """The name of a later message of the same shape: `db COMMIT #2`."""
-    return f"{message} #{number}"
-
+from ..checks.contracts import at_most_once, exactly_once
+from ..explore.causes import SETTINGS
+from .alive import ALIVE
+from .kinds import (
+    BOOKED,
+    CHARGE,
+    CHARGED,
+    COMMIT,
+    END,
+    ENQUEUE,
+    ENTRIES,
+    FOLLOWED_UP,
+    HANDLER_MODE,
+    MAIL,
+    MAILED,
+    PAYOUTS,
+    POINTS,
+    QUEUE_MODE,
+    RIGHT,
+    STATEMENTS,
+    WRONG,
+    Bad,
+    Planted,
+    second,
+)
 
 _WRONG = (
     Planted(
@@ -317,87 +269,4 @@ _RIGHT = (
     ),
 )
 
-_OTHERS = (
-    Planted(
-        "swallowed_error",
-        WRONG,
-        "a call that fails is taken for done: the marker is set, and nobody calls again. A kill raises nothing in it",
-        (CHARGE, COMMIT),
-        (CHARGED,),
-        (
-            Bad(CHARGE, "lost", CHARGE, fault="lose-request"),
-            Bad(CHARGE, "lost", CHARGE, fault="error-reply 500"),
-        ),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset"),
-    ),
-    Planted(
-        "reply_ignored",
-        WRONG,
-        "the status of the answer is not looked at. A connection that breaks raises by itself, and the key helps then",
-        (CHARGE, COMMIT),
-        (CHARGED,),
-        (Bad(CHARGE, "lost", CHARGE, fault="error-reply 500"),),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset"),
-    ),
-    Planted(
-        "retry_without_key",
-        WRONG,
-        "the marker comes first, so no second run charges again; the loop inside does, when the answer was lost",
-        (COMMIT, CHARGE),
-        (at_most_once(CHARGE),),
-        (Bad(CHARGE, "duplicated", CHARGE, fault="lose-reply"),),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset"),
-    ),
-    Planted(
-        "check_then_act",
-        WRONG,
-        "a key is stored when none is there: who was paused between the look and the act stores a second one",
-        (COMMIT, CHARGE),
-        (at_most_once(CHARGE),),
-        (Bad(COMMIT, "duplicated", CHARGE, fault="zombie"),),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "zombie"),
-    ),
-    Planted(
-        "error_reported",
-        RIGHT,
-        "a call that fails ends the run before the marker",
-        (CHARGE, COMMIT),
-        (CHARGED,),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset", "zombie", "duplicate", "race"),
-    ),
-    Planted(
-        "reply_checked",
-        RIGHT,
-        "any answer but a good one ends the run before the marker",
-        (CHARGE, COMMIT),
-        (CHARGED,),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset"),
-    ),
-    Planted(
-        "retry_with_key",
-        RIGHT,
-        "the loop sends the same key, and the provider answers as the first time",
-        (COMMIT, CHARGE),
-        (at_most_once(CHARGE),),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "reset"),
-    ),
-    Planted(
-        "insert_then_act",
-        RIGHT,
-        "the key is inserted or read in one step, so whoever comes second uses that of the first",
-        (COMMIT, CHARGE),
-        (at_most_once(CHARGE),),
-        modes=(HANDLER_MODE,),
-        faults=("kill", "zombie", "race"),
-    ),
-)
-"""What kills cannot show, and what is right in its place: under the strikes that can."""
-
-PLANTED = _WRONG + _RIGHT + _OTHERS
+PLANTED = _WRONG + _RIGHT + ALIVE

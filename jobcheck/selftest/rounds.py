@@ -16,7 +16,8 @@ from ..runner.facade import Job, Request, Result
 from ..runner.rig import load_rig
 from ..runner.samples import sample
 from .compare import Compared, compare
-from .planted import HANDLER_MODE, MODES, PLANTED, Planted
+from .kinds import HANDLER_MODE, MODES, Planted
+from .planted import PLANTED
 
 
 @dataclass(frozen=True, slots=True)

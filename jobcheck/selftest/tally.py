@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .compare import Compared
 from .expected import expected
-from .planted import Planted
+from .kinds import Planted
 from .rounds import Round
 
 

@@ -19,7 +19,8 @@ from jobcheck.explore.causes import TRANSPORT
 from jobcheck.history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
 from jobcheck.selftest.compare import Compared, compare, point_name
 from jobcheck.selftest.expected import ACK, DELIVERY, RESERVE, expected
-from jobcheck.selftest.planted import HANDLER_MODE, PLANTED, QUEUE_MODE, RIGHT, WRONG, Planted
+from jobcheck.selftest.kinds import HANDLER_MODE, QUEUE_MODE, RIGHT, WRONG, Planted
+from jobcheck.selftest.planted import PLANTED
 from jobcheck.selftest.rounds import Round, planted_in, play
 from jobcheck.selftest.tally import Tally, places
 
