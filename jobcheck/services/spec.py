@@ -52,6 +52,9 @@ class Address:
 
     @property
     def url(self) -> str:
+        """An HTTP address ends without a slash: apps write `f"{url}/charges"`."""
+        if self.scheme in ("http", "https") and not self.path:
+            return self.base
         return f"{self.scheme}://{self.netloc}/{self.path}" + (f"?{self.query}" if self.query else "")
 
     @property
