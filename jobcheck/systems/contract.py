@@ -49,6 +49,8 @@ class Launch:
     """Where the worker is Python: the module whose main `argv` runs, so that it can be forked from a zygote."""
     preload: tuple[str, ...] = ()
     """Modules that a zygote imports before it forks, the app's own first."""
+    jobs: tuple[str, str, str] | None = None
+    """File, function and app: what imports all jobs of the app, as each worker does before its first."""
 
     @property
     def arguments(self) -> tuple[str, ...]:

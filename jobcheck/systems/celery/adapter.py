@@ -99,7 +99,8 @@ class Celery:
         if safe:
             argv += ["--", *SAFE]
         preload = (self.app.split(":")[0], *PRELOAD, *self.transport.preload)
-        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload)
+        jobs = (RECOVER, "import_jobs", self.app)
+        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload, jobs=jobs)
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -13,6 +13,13 @@ def find_app(where):
     return app
 
 
+def import_jobs(app):
+    """Imports the modules of the tasks, in a process that will be forked: its forks find them imported."""
+    from celery.app.utils import find_app as find
+
+    find(app).loader.import_default_modules()
+
+
 def describe(app):
     """The settings that decide what is promised, as the app itself has them."""
     import celery
