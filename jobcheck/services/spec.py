@@ -67,11 +67,17 @@ class Address:
 
 THIS = "this"
 """In `environ` and `overlays` of an upstream: its own address."""
+AOF, SNAPSHOT, NOTHING = "aof", "snapshot", ""
 
 
 @dataclass(frozen=True, slots=True)
 class Redis:
-    """A Redis or Valkey server. `url=None`: a private one is started."""
+    """A Redis or Valkey server. `url=None`: a private one is started.
+
+    `keeps` is what a private server finds on disk when a scenario restarts or kills it, so that it fails as yours does:
+    `aof` (appendonly yes), `snapshot` (Redis' own default: a kill loses what came since the last snapshot), or an empty
+    text (a cache without persistence).
+    """
 
     url: str | None = None
     allow_host: str = ""
@@ -79,6 +85,11 @@ class Redis:
     tls: bool = False
     """The app speaks TLS (`rediss://`): the tap ends it, and speaks plainly to the server."""
     kind: str = "redis"
+    keeps: str = AOF
+
+    def __post_init__(self) -> None:
+        if self.keeps not in (AOF, SNAPSHOT, NOTHING):
+            raise UsageError(f"expected keeps='aof', 'snapshot' or '' of a Redis, got {self.keeps!r}")
 
 
 @dataclass(frozen=True, slots=True)

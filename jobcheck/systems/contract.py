@@ -174,6 +174,11 @@ class System(Protocol):
         """Reads one line of a worker's output: a job's id and `succeeded`, `failed: ...` or `retrying`."""
         ...
 
+    def blame_storage(self, how: str) -> Blame:
+        """For a job that was on the broker, and was not there any more when the broker had failed in this way:
+        `restart`, `kill` or `wipe`."""
+        ...
+
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         """For a job that was lost and not handed out again: whose fault it is.
 

@@ -60,9 +60,15 @@ class Calm:
 
     async def now(self) -> bool:
         """Whether no job is anywhere at this moment, whatever the plan still has in mind."""
-        if self._jobs():
+        if self._jobs() or not self._actor.troubles.well(self._world.lane.rig.system.broker):
             return False
         return not await self._depth() and not self._jobs()
+
+    async def standing(self) -> str:
+        """Who stands about while work waits: for a system that does not go on."""
+        alive = [post.name for post in self._world.posts.values() if post.alive]
+        who = f"{', '.join(alive)} {'lives' if len(alive) == 1 else 'live'}" if alive else "no worker lives"
+        return f"{who}, and {await self._depth()} job(s) are on the broker"
 
     async def _depth(self) -> int:
         """Jobs on the broker."""

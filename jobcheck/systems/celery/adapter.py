@@ -42,6 +42,10 @@ TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "ra
 USUAL_DELAY = 180
 """Seconds: Celery's `default_retry_delay` where a task has none of its own."""
 ORPHAN_MEND = "set task_reject_on_worker_lost=True: without it, Celery acknowledges the job of a child that was killed"
+WIPED = (
+    "jobs that wait are gone with the queue's storage, whatever the settings; keep in the database what is to be done, "
+    "and enqueue again what has no effect after a while"
+)
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
 
@@ -165,6 +169,9 @@ class Celery:
         if how not in ("succeeded", "retry"):
             how = f"failed: {how} " + line[found.end() :].strip(" :")[:200]
         return found["job"], "retrying" if how == "retry" else how
+
+    def blame_storage(self, how: str) -> Blame:
+        return Blame("transport", WIPED) if how == "wipe" else self.transport.blame_storage(how)
 
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back
