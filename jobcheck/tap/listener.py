@@ -270,5 +270,5 @@ class Slot:
         if self.proxy is not None:
             await self.proxy.close()
         for listener in self.listeners.values():
-            await listener.close()
+            await listener.take_down()  # a worker that lives may be connecting at this very moment
         await self.tasks.close()
