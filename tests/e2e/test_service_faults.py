@@ -106,7 +106,7 @@ def test_a_broker_that_is_killed_forgets_nothing_and_one_that_is_wiped_what_wait
 def test_a_broker_that_keeps_nothing_loses_what_waits_by_its_settings(tmp_path: Path) -> None:
     """A polite restart is enough; the report says which setting would have kept it."""
     faults = "  - {restart: broker, after: 5 cases, for: 100ms}\n"
-    file = scenario_of(tmp_path, faults, work="count: 200, rate: 2000/s", broker="jobcheck.redis(keeps='')")
+    file = scenario_of(tmp_path, faults, work="count: 60, rate: 2000/s", broker="jobcheck.redis(keeps='')")
     scenario = run(file)
     assert scenario["losses"]["settings"] >= 1, scenario["counts"]
     assert scenario["losses"]["handler"] == 0
