@@ -271,11 +271,26 @@ class Agent:
                     pass
 
 
+class HarnessesOwn:
+    """A rig file says `import jobcheck`; where the app's environment has none, the harness's own serves.
+
+    That package alone: what else lies beside it is not installed for the app, and is not to be found by it.
+    """
+
+    def __init__(self, folder):
+        self._folder = os.path.join(folder, "jobcheck")
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "jobcheck":
+            return None
+        file = os.path.join(self._folder, "__init__.py")
+        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=[self._folder])
+
+
 def main():
     sys.path.insert(0, os.getcwd())
     if importlib.util.find_spec("jobcheck") is None:
-        # A rig file says `import jobcheck`; where the app's environment has none, the harness's own serves.
-        sys.path.append(os.environ["JOBCHECK_PATH"])
+        sys.meta_path.append(HarnessesOwn(os.environ["JOBCHECK_PATH"]))
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(os.environ["JOBCHECK_AGENT"])
     Agent(connection).run()
