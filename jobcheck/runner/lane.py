@@ -226,12 +226,16 @@ class Lane:
     async def new_case(self, function: str) -> Case:
         """Runs the case function in the producer child."""
         producer = await self.producer()
-        number = self._number()
-        data = {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
+        data = self.case_data()
         answer = await producer.agent.request("case", function=function, case=data)
-        record = CaseRecord(id=data["id"], number=number, ids=answer["ids"])  # type: ignore[arg-type]
+        record = CaseRecord(id=str(data["id"]), number=int(str(data["number"])), ids=answer["ids"])
         self.cases.append(record)
         return Case(record, answer["value"])
+
+    def case_data(self) -> dict[str, object]:
+        """What a fresh case is made from, in the process that runs its function."""
+        number = self._number()
+        return {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
 
     def _number(self) -> int:
         self._numbers += 1

@@ -82,6 +82,17 @@ class Blame:
     advice: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that the broker held and gave out."""
+
+    id: str
+    name: str
+    """Of its task."""
+    arguments: str
+    """As a text for a person, ids included."""
+
+
 class Dialect(Protocol):
     """What the messages on the broker mean. One per worker, pure."""
 
@@ -164,6 +175,10 @@ class System(Protocol):
 
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         """Puts the message of a delivery on the broker once more, as it came; `next_up`: before all that wait."""
+        ...
+
+    async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
+        """Takes every job that waits in the app's queues, delayed ones too, out of the broker."""
         ...
 
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:

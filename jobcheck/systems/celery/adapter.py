@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings
+from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings, Waiting
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
@@ -154,6 +154,10 @@ class Celery:
 
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         await self.transport.duplicate(address, delivery, call, self.app, next_up=next_up)
+
+    async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
+        told: list[dict[str, str]] = await call(RECOVER, "take_all", app=self.app, queues=list(settings.queues))
+        return [Waiting(one["id"], one["task"], one["arguments"]) for one in told]
 
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """Celery files nothing without a result backend: what failed is told by the worker's log alone."""
