@@ -278,11 +278,22 @@ class Lane:
             if not service.alive:
                 raise ServiceError(f"{name} ({service.origin}) died during the run", hint=f"see {name}.log in the run")
 
+    @property
+    def queued(self) -> str:
+        """Calls that a provider's capacity makes wait: they will happen, whoever made them; empty when none does."""
+        for provider in self.providers.values():
+            if provider.waiting:
+                return f"{provider.waiting} call(s) wait in the queue of {provider.name}"
+        return ""
+
     async def settle_links(self, slots: Sequence[Slot], seconds: float = 1.0) -> None:
         """Waits until what was sent has been answered: the links of dead processes are empty."""
         try:
             await wait_for(
-                lambda: not any(slot.in_flight() for slot in slots), "answers", deadline=seconds, every=0.001
+                lambda: not any(slot.in_flight() for slot in slots) and not self.queued,
+                "answers",
+                deadline=seconds,
+                every=0.001,
             )
         except WaitTimeout:
             pass  # a server that never answers a dead client changes no verdict

@@ -91,9 +91,8 @@ class Calm:
                 return f"{post.name} is not running" + (f": {post.problem}" if post.problem else "")
             if flying := post.slot.in_flight():
                 return f"{flying[0].upstream} {flying[0].unit.shape} of {post.name} waits for its answer"
-        for provider in world.lane.providers.values():
-            if provider.waiting:
-                return f"{provider.waiting} call(s) wait in the queue of {provider.name}"
+        if queued := world.lane.queued:
+            return queued
         silence = world.lane.trace.quiet_for()
         running = world.book.running()
         if running and (world.book.tells or silence < SILENCE) and not self._only_stranded(running):
