@@ -50,6 +50,8 @@ class Place:
     """The folder that setup commands and files are relative to."""
     seal: str = ""
     """What a setup depends on besides its files: the app's variables and packages, as one text."""
+    door: Callable[[Address], Address] = lambda address: address
+    """By which address the app's own commands reach the server: another one where they insist on TLS."""
 
     def variables(self, address: Address) -> dict[str, str]:
         """The rig's variables for a child that is to use `address`."""

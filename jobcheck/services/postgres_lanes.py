@@ -243,6 +243,7 @@ class PostgresService(Service):
             ) from None
 
     async def _run_command(self, command: str, address: Address) -> None:
+        address = self.place.door(address)
         variables = {
             **self.place.variables(address),
             "PGHOST": address.host,
