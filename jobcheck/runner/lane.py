@@ -101,7 +101,7 @@ class Lane:
                 self.providers[name] = provider
                 await self._serve(provider, "http")
             elif isinstance(spec, Smtp):
-                await self._serve(SmtpSink(name, self.ledger), "smtp")
+                await self._serve(SmtpSink(name, self.ledger, tls=spec.tls), "smtp")
             else:
                 lane = f"{self.number}"
                 self.addresses[name] = await self.services[name].namespace(lane)

@@ -191,6 +191,8 @@ class Provider:
 class Smtp:
     """A mail server that accepts everything and delivers nothing."""
 
+    tls: bool = False
+    """The app speaks TLS, from the first byte or by STARTTLS: the tap ends it."""
     kind: str = "smtp"
 
 

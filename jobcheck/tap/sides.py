@@ -133,7 +133,7 @@ class Client(Side):
         self._first = b""
         if hello:
             self.start_tls()
-        elif self.link.decoder.protocol != "postgres":  # there the client asks for TLS in its own words
+        elif self.link.decoder.protocol not in ("postgres", "smtp"):  # there the client asks in its own words
             self.link.listener.note(PLAIN)
 
     def _decrypted(self, tls: TlsEnd, data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import smtplib
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +24,17 @@ from wire_proxy import World
 
 from jobcheck.clock import REAL
 from jobcheck.effects.ledger import Ledger
+from jobcheck.effects.mail import SmtpSink
 from jobcheck.effects.provider import HttpProvider
+from jobcheck.faults.toxics import ResetPeer, Slicer
 from jobcheck.history.records import Point
+from jobcheck.seeds import Seeds
 from jobcheck.services.spec import Address, Postgres, Provider, RabbitMQ, Redis, secured
 from jobcheck.tap.authority import ALPN, Authority
 from jobcheck.tap.gate import Armed
 from jobcheck.tap.listener import Slot
 from jobcheck.tap.sight import OUT, Sight, Trace
+from jobcheck.tap.toxic_engine import EmbeddedToxics
 from jobcheck.wire.registry import decoder_for
 from jobcheck.wire.unit import Kind
 
@@ -229,6 +234,29 @@ def test_py_amqp_without_a_word_about_certificates(tapped):
     assert "queue.declare plain" in tap.shapes()
 
 
+@pytest.fixture
+def mailbox(world: World) -> Iterator[SmtpSink]:
+    sink = SmtpSink("mail", Ledger(REAL), tls=True)
+    world.run(sink.start())
+    yield sink
+    world.run(sink.stop())
+
+
+@pytest.mark.parametrize("implicit", [True, False], ids=["smtps", "starttls"])
+def test_smtplib(tapped, mailbox, implicit):
+    tap = tapped("smtp", Address("smtp", mailbox.host, mailbox.port))
+    trust = ssl.create_default_context()
+    maker = partial(smtplib.SMTP_SSL, context=trust) if implicit else smtplib.SMTP
+    with maker(HOST, tap.address.port, timeout=10) as client:
+        if not implicit:
+            client.starttls(context=trust)
+        client.login("shop", "password")
+        client.sendmail("shop@example.com", ["ann@example.com"], "Subject: Paid\r\n\r\nThanks")
+    assert tap.shapes() == ["DATA"]
+    assert [effect.fields["subject"] for effect in mailbox.ledger.since(0)] == ["Paid"]
+    assert tap.notes == []
+
+
 # What the tap can do with it
 
 
@@ -303,3 +331,21 @@ def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped):
     with psycopg.connect(tap.url) as connection:
         connection.execute("select 1")
     assert "postgres COMMIT" in seen
+
+
+# Toxics act inside
+
+
+def test_toxics_act_on_what_is_encrypted(tapped, payments, world):
+    tap = tapped("http", Address("http", payments.host, payments.port))
+    engine = EmbeddedToxics(Seeds(1))
+    world.run(engine.attach(tap.slot))
+    world.run(engine.add("w1:http", Slicer(average_size=7, size_variation=0, delay=0), name="slices"))
+    world.run(engine.add("w1:http", Slicer(average_size=7, size_variation=0, delay=0, stream="upstream"), name="up"))
+    assert requests.post(f"{tap.address.base}/charges", data=b"x" * 5000, timeout=10).status_code == 201
+    world.run(engine.add("w1:http", ResetPeer(timeout=0), name="reset"))
+    with pytest.raises(requests.ConnectionError):
+        requests.post(f"{tap.address.base}/charges", timeout=10)
+    world.run(engine.reset())
+    assert requests.post(f"{tap.address.base}/charges", timeout=10).status_code == 201
+    world.run(engine.close())
