@@ -25,7 +25,7 @@ from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
 from ..services.clients import redis_client
-from ..services.spec import Address, Provider, Smtp, hosts_of, secured, wants_tls
+from ..services.spec import STARTTLS, Address, Provider, Smtp, hosts_of, secured, wants_tls
 from ..systems.contract import Dialect
 from ..tap.authority import ALPN
 from ..tap.listener import Slot
@@ -101,7 +101,7 @@ class Lane:
                 self.providers[name] = provider
                 await self._serve(provider, "http")
             elif isinstance(spec, Smtp):
-                await self._serve(SmtpSink(name, self.ledger, tls=spec.tls), "smtp")
+                await self._serve(SmtpSink(name, self.ledger, tls=spec.tls == STARTTLS), "smtp")
             else:
                 lane = f"{self.number}"
                 self.addresses[name] = await self.services[name].namespace(lane)
@@ -164,7 +164,8 @@ class Lane:
             names = [slot.host, "127.0.0.1", "localhost", *hosts_of(spec)]
             tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
         reader = dialect if upstream == self.rig.system.broker else None
-        await slot.tap(upstream, target, partial(decoder_for, protocol, tls=tls is not None), reader, tls)
+        asks = tls is not None and (protocol != "smtp" or getattr(spec, "tls", "") == STARTTLS)
+        await slot.tap(upstream, target, partial(decoder_for, protocol, tls=asks), reader, tls)
 
     def environment(self, slot: Slot) -> dict[str, str]:
         """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""

@@ -65,6 +65,7 @@ class Address:
         return self.path
 
 
+STARTTLS = "starttls"
 THIS = "this"
 """In `environ` and `overlays` of an upstream: its own address."""
 AOF, SNAPSHOT, NOTHING = "aof", "snapshot", ""
@@ -191,9 +192,15 @@ class Provider:
 class Smtp:
     """A mail server that accepts everything and delivers nothing."""
 
-    tls: bool = False
-    """The app speaks TLS, from the first byte or by STARTTLS: the tap ends it."""
+    tls: bool | str = False
+    """True: the app speaks TLS from the first byte (port 465). `starttls`: it begins plainly and asks for TLS (587).
+    The tap ends it."""
     kind: str = "smtp"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for another word."""
+        if self.tls not in (True, False, STARTTLS):
+            raise UsageError(f"smtp: expected tls to be True or {STARTTLS!r}, got {self.tls!r}")
 
 
 UpstreamSpec = Redis | Postgres | RabbitMQ | Provider | Smtp

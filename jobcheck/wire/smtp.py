@@ -58,7 +58,7 @@ class SmtpDecoder(StreamDecoder):
 
     def __init__(self, *, tls: bool = False) -> None:
         super().__init__()
-        self._tls = tls
+        self.asks_for_tls = tls
         self._number = 0
         self._mail = _Mail()
         self._pending: deque[_Pending] = deque()
@@ -228,7 +228,7 @@ class SmtpDecoder(StreamDecoder):
             unit.change = Change.NO if failed else Change.YES
         else:
             self._learn(asked, code)
-            if asked.verb == "STARTTLS" and code == 220 and self._tls:
+            if asked.verb == "STARTTLS" and code == 220 and self.asks_for_tls:
                 unit.info = {"code": code, "starts_tls": True}
         return unit
 
@@ -242,7 +242,7 @@ class SmtpDecoder(StreamDecoder):
             self._expect = "command"
         elif verb == "AUTH" and code == 334:
             self._expect = "login"
-        elif verb == "STARTTLS" and code == 220 and not self._tls:
+        elif verb == "STARTTLS" and code == 220 and not self.asks_for_tls:
             self.turn_opaque(f"STARTTLS was accepted, so nothing on this connection can be decoded: {self.tls_advice}")
 
     def _server_head(self) -> Unit:

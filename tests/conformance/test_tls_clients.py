@@ -54,15 +54,25 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def servers(world: World) -> dict[str, Address]:
-    specs = {"redis": Redis(), "postgres": Postgres(), "amqp": RabbitMQ()}
-    return {protocol: world.service(spec).address for protocol, spec in specs.items()}
+def redis_server(world: World) -> Address:
+    return world.service(Redis()).address
+
+
+@pytest.fixture(scope="module")
+def postgres_server(world: World) -> Address:
+    return world.service(Postgres()).address
+
+
+@pytest.fixture(scope="module")
+def amqp_server(world: World) -> Address:
+    return world.service(RabbitMQ()).address
 
 
 class Tap:
     """A TLS tap in front of a server, and what it saw."""
 
-    def __init__(self, world: World, authority: Authority, protocol: str, server: Address) -> None:
+    def __init__(self, world: World, authority: Authority, protocol: str, server: Address, asks: bool) -> None:
+        self.asks = asks
         self.world = world
         self.protocol = protocol
         self.server = server
@@ -70,7 +80,7 @@ class Tap:
         self.slot = Slot("w1", Trace(REAL))
 
     def open(self) -> None:
-        decoder = partial(decoder_for, self.protocol, tls=True)
+        decoder = partial(decoder_for, self.protocol, tls=self.asks)
         target = (self.server.host, self.server.port)
         port = self.world.run(self.slot.tap(self.protocol, target, decoder, tls=self.tls))
         moved = Address(
@@ -92,7 +102,7 @@ class Tap:
 
 
 @pytest.fixture
-def tapped(world: World, authority: Authority, servers: dict[str, Address], monkeypatch: pytest.MonkeyPatch):
+def tapped(world: World, authority: Authority, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Makes TLS taps; this process finds the authority as a worker would."""
     for name, value in authority.environment().items():
         monkeypatch.setenv(name, value)
@@ -100,8 +110,8 @@ def tapped(world: World, authority: Authority, servers: dict[str, Address], monk
         monkeypatch.delenv(name, raising=False)
     taps: list[Tap] = []
 
-    def make(protocol: str, server: Address | None = None) -> Tap:
-        tap = Tap(world, authority, protocol, server or servers[protocol])
+    def make(protocol: str, server: Address, asks: bool = True) -> Tap:
+        tap = Tap(world, authority, protocol, server, asks)
         taps.append(tap)
         tap.open()
         return tap
@@ -153,8 +163,8 @@ def test_httpx_keeps_to_http_1_whatever_it_could_speak(tapped, payments):
     assert tap.shapes() == ["POST /charges", "POST /charges"]
 
 
-def test_redis_over_rediss(tapped):
-    tap = tapped("redis")
+def test_redis_over_rediss(tapped, redis_server):
+    tap = tapped("redis", redis_server)
     assert "rediss://" in tap.url
     with redis.Redis.from_url(tap.url) as client:
         client.set("key", "x" * 300_000)
@@ -162,8 +172,8 @@ def test_redis_over_rediss(tapped):
     assert tap.shapes()[-2:] == ["SET key", "GET key"]
 
 
-def test_asyncio_redis_over_rediss(tapped):
-    tap = tapped("redis")
+def test_asyncio_redis_over_rediss(tapped, redis_server):
+    tap = tapped("redis", redis_server)
 
     async def main() -> None:
         async with redis.asyncio.Redis.from_url(tap.url) as client:
@@ -174,8 +184,8 @@ def test_asyncio_redis_over_rediss(tapped):
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-full", "verify-ca", "prefer"])
-def test_psycopg_with_every_sslmode(tapped, mode):
-    tap = tapped("postgres")
+def test_psycopg_with_every_sslmode(tapped, mode, postgres_server):
+    tap = tapped("postgres", postgres_server)
     assert tap.url.endswith("?sslmode=require")
     with psycopg.connect(tap.url.replace("require", mode)) as connection:
         assert connection.pgconn.ssl_in_use
@@ -184,17 +194,17 @@ def test_psycopg_with_every_sslmode(tapped, mode):
     assert "postgres startup" in [sight.unit.shape for sight in tap.slot.trace.sights]
 
 
-def test_psycopg_that_begins_with_tls_at_once(tapped):
+def test_psycopg_that_begins_with_tls_at_once(tapped, postgres_server):
     if psycopg.pq.version() < 170000:
         pytest.fail(f"libpq {psycopg.pq.version()} knows no sslnegotiation")
-    tap = tapped("postgres")
+    tap = tapped("postgres", postgres_server)
     with psycopg.connect(tap.url + "&sslnegotiation=direct") as connection:
         connection.execute("select 1")
     assert tap.shapes() == ["BEGIN", "SELECT", "COMMIT"]
 
 
-def test_asyncpg(tapped):
-    tap = tapped("postgres")
+def test_asyncpg(tapped, postgres_server):
+    tap = tapped("postgres", postgres_server)
 
     async def main() -> None:
         connection = await asyncpg.connect(tap.url.replace("require", "verify-full"))
@@ -205,8 +215,8 @@ def test_asyncpg(tapped):
     assert "CREATE TABLE t" in tap.shapes()
 
 
-def test_kombu_over_amqps(tapped, authority):
-    tap = tapped("amqp")
+def test_kombu_over_amqps(tapped, authority, amqp_server):
+    tap = tapped("amqp", amqp_server)
     assert tap.url.startswith("amqps://")
     trust = {"ca_certs": str(authority.file), "cert_reqs": ssl.CERT_REQUIRED}
     with kombu.Connection(tap.url, ssl=trust) as connection:
@@ -219,8 +229,8 @@ def test_kombu_over_amqps(tapped, authority):
     assert "basic.publish orders" in tap.shapes()
 
 
-def test_py_amqp_without_a_word_about_certificates(tapped):
-    tap = tapped("amqp")
+def test_py_amqp_without_a_word_about_certificates(tapped, amqp_server):
+    tap = tapped("amqp", amqp_server)
     connection = amqp.Connection(
         f"{HOST}:{tap.address.port}",
         tap.address.user,
@@ -244,7 +254,7 @@ def mailbox(world: World) -> Iterator[SmtpSink]:
 
 @pytest.mark.parametrize("implicit", [True, False], ids=["smtps", "starttls"])
 def test_smtplib(tapped, mailbox, implicit):
-    tap = tapped("smtp", Address("smtp", mailbox.host, mailbox.port))
+    tap = tapped("smtp", Address("smtp", mailbox.host, mailbox.port), asks=not implicit)
     trust = ssl.create_default_context()
     maker = partial(smtplib.SMTP_SSL, context=trust) if implicit else smtplib.SMTP
     with maker(HOST, tap.address.port, timeout=10) as client:
@@ -307,9 +317,9 @@ def test_plain_traffic_passes_and_is_named(tapped, payments):
     assert "plain traffic came to an address that is declared with tls=True" in tap.notes[0]
 
 
-def test_postgres_without_tls_still_answers_no(world, servers):
+def test_postgres_without_tls_still_answers_no(world, postgres_server):
     slot = Slot("w1", Trace(REAL))
-    server = servers["postgres"]
+    server = postgres_server
     port = world.run(slot.tap("db", (server.host, server.port), partial(decoder_for, "postgres")))
     with pytest.raises(psycopg.OperationalError, match="does not support SSL"):
         psycopg.connect(f"postgresql://{server.user}@{HOST}:{port}/{server.path}?sslmode=require")
@@ -318,8 +328,8 @@ def test_postgres_without_tls_still_answers_no(world, servers):
     world.run(slot.close())
 
 
-def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped):
-    tap = tapped("postgres")
+def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped, postgres_server):
+    tap = tapped("postgres", postgres_server)
     seen: list[str] = []
 
     class Passes:
