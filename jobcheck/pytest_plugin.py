@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .plugin.fixtures import HandlerFixture, RigFixture
+    from .plugin.fixtures import HandlerFixture, ProducerFixture, RigFixture
     from .plugin.scenarios import ScenarioFile
     from .runner.rig import Function
 
@@ -105,6 +105,18 @@ def jobcheck_handler(request: pytest.FixtureRequest, subtests: pytest.Subtests) 
         return HandlerFixture(Explorer(request.node, subtests), function, case)
 
     return handler
+
+
+@pytest.fixture
+def jobcheck_producer(request: pytest.FixtureRequest, subtests: pytest.Subtests) -> Callable[..., ProducerFixture]:
+    """`jobcheck_producer("tests.rig:create_invoice").explore()`: the code that stores a row and enqueues its job is
+    struck at each of its points; the row is there if and only if the job is."""
+    from .plugin.fixtures import Explorer, ProducerFixture
+
+    def producer(function: Function) -> ProducerFixture:
+        return ProducerFixture(Explorer(request.node, subtests), function)
+
+    return producer
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,7 +16,7 @@ from .options import Project, deadline_option, fail_on_option, keep_bodies_optio
 
 if TYPE_CHECKING:
     from ..checks.contracts import Contract
-    from ..runner.facade import Job
+    from ..runner.facade import Job, Request, Result
     from ..runner.rig import Rig
 
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--rig", metavar="FILE:NAME", help="The rig, such as tests/rig.py:shop (default: [tool.jobcheck] rig).")
 @click.option("--handler", metavar="MODULE:FUNCTION", help="Explore this job function itself, without a queue.")
 @click.option("--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments.")
+@click.option("--producer", metavar="MODULE:FUNCTION", help="Explore the code that stores a row and enqueues a job.")
 @click.option("--expect", multiple=True, metavar="CONTRACT", help="'exactly_once: payments POST /charges'; may repeat.")
 @click.option("--assume", type=click.Choice(ASSUME), help="Run the workers with safe settings, whatever the app's are.")
 @click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
@@ -47,6 +48,7 @@ def command(
     rig: str | None,
     handler: str | None,
     case: str | None,
+    producer: str | None,
     expect: tuple[str, ...],
     reports: Path | None,
     **options: object,
@@ -54,7 +56,8 @@ def command(
     """Strike one job at every point where breaking can matter, and count its effects.
 
     FUNCTION puts one piece of work into the queue, as tests.rig:new_invoice does; a name alone is looked for in the
-    rig's file. With --handler and --case the job function runs without a queue. Both may be given: two explorations.
+    rig's file. With --handler and --case the job function runs without a queue. --producer strikes the code that
+    enqueues: a row is there if and only if its job is. All may be given.
 
     \b
       jobcheck explore new_invoice --rig tests/rig.py:shop
@@ -68,7 +71,7 @@ def command(
     from ..runner.facade import Request
     from ..runner.rig import load_rig
     from ..seeds import fresh_seed
-    from .carry import carry_out, tell
+    from .carry import tell
     from .screens import out
 
     project = Project(rig=rig, **options)
@@ -83,7 +86,7 @@ def command(
         command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
         rig=loaded,
         rig_reference=rig_from(reference, base, project.folder),
-        jobs=jobs_of(loaded, function, handler, case, contracts, settings.assume),
+        jobs=jobs_of(loaded, function, handler, case, contracts, settings.assume, producer),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,
@@ -97,11 +100,7 @@ def command(
         ruleset=settings.ruleset,
     )
     request.name = "-".join(job.subject for job in request.jobs)
-    try:
-        result = carry_out(request)
-    except UsageError as error:
-        raise _for_a_shell(error) if not contracts else error from None
-    return exit_code_of(tell(result, out(), fail_on=settings.fail_on), settings.fail_on)
+    return exit_code_of(tell(_carried_out(request), out(), fail_on=settings.fail_on), settings.fail_on)
 
 
 def rig_reference(given: str | None, configured: str, project: Path) -> tuple[str, Path]:
@@ -123,9 +122,11 @@ def jobs_of(
     case: str | None,
     contracts: tuple[Contract, ...],
     assume: str,
+    producer: str | None = None,
 ) -> list[Job]:
-    """What the arguments name: a job through its queue, a job function without it, or both. Raises UsageError."""
-    from ..runner.asked import handler_job, queue_job
+    """What the arguments name: a job through its queue, a job function without it, a producer, or several of them.
+    Raises UsageError."""
+    from ..runner.asked import handler_job, producer_job, queue_job
 
     if bool(handler) != bool(case):
         given, missing = ("--handler", "--case") if handler else ("--case", "--handler")
@@ -135,12 +136,24 @@ def jobs_of(
         jobs.append(queue_job(rig, function, contracts, assume=assume))
     if handler and case:
         jobs.append(handler_job(rig, handler, case, contracts))
+    if producer:
+        jobs.append(producer_job(rig, producer, contracts))
     if not jobs:
         raise UsageError(
-            "nothing to explore: name a function that enqueues the job, or a job function with --handler and --case",
+            "nothing to explore: name a function that enqueues the job, a job function with --handler and --case, or "
+            "the code that enqueues with --producer",
             hint="jobcheck explore tests.rig:new_invoice",
         )
     return jobs
+
+
+def _carried_out(request: Request) -> Result:
+    from .carry import carry_out
+
+    try:
+        return carry_out(request)
+    except UsageError as error:
+        raise error if any(job.contracts for job in request.jobs) else _for_a_shell(error) from None
 
 
 def _for_a_shell(error: UsageError) -> UsageError:

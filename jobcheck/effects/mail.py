@@ -1,7 +1,7 @@
 """A mail server that accepts everything and delivers nothing: every message is an effect.
 
 A message counts as applied when its DATA was complete, before the `250` is written. It talks plain SMTP with SMTPUTF8
-and 8BITMIME, takes any login, and offers no STARTTLS.
+and 8BITMIME, and takes any login. It offers STARTTLS only where a tap in front of it speaks the TLS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from .ledger import Ledger
 class SmtpSink:
     """One mail server on a free loopback port; effects are named like the upstream, `mail`."""
 
-    def __init__(self, name: str, ledger: Ledger) -> None:
+    def __init__(self, name: str, ledger: Ledger, *, tls: bool = False) -> None:
+        self.tls = tls
         self.name = name
         self.ledger = ledger
         self.host = ""
@@ -60,6 +61,13 @@ class SmtpSink:
         """Forgets refusals that were not used, and an outage."""
         self._refusals.clear()
         self._outage = ""
+
+    async def handle_EHLO(  # noqa: N802
+        self, server: SMTP, session: Session, envelope: Envelope, hostname: str, responses: list[str]
+    ) -> list[str]:
+        """Called by aiosmtpd; what the server can do."""
+        session.host_name = hostname
+        return [*responses[:-1], "250-STARTTLS", responses[-1]] if self.tls else responses
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         """Called by aiosmtpd with a complete message; returns the reply."""
@@ -107,6 +115,16 @@ class _Protocol(SMTP):
 
     def _create_session(self) -> Session:
         return _Session(self.loop)
+
+    async def smtp_STARTTLS(self, arg: str) -> None:  # noqa: N802
+        """The tap begins TLS when it sees the answer."""
+        if not self._sink.tls:
+            await self.push("454 TLS not available")
+            return
+        await self.push("220 Ready to start TLS")
+        self._set_rset_state()  # type: ignore[no-untyped-call]
+        self.session = self._create_session()
+        self.session.peer = self.transport.get_extra_info("peername") if self.transport else None
 
     async def end(self) -> None:
         """Closes the connection and waits for the session's task."""

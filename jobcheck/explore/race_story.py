@@ -14,7 +14,7 @@ from .advice import Evidence, advice
 from .causes import Cause
 from .points import PRODUCER
 from .races import Schedule, Step
-from .story import line_of, shown, with_effects
+from .story import line_of, queued, shown, with_effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def race_story(trial: TrialRecord, sides: Mapping[str, str], changes: Sequence[C
 
 
 def _told(op: Operation, names: Mapping[str, str], doubled: float) -> bool:
-    """Redis queues the parts of a transaction; its EXEC says it all. The copy of the message has a line of its own."""
-    if op.shape == "redis MULTI" or (op.shape.startswith("redis ") and op.change == "pending"):
+    """The copy of the message has a line of its own."""
+    if queued(op):
         return False
     return op.worker in names or (op.worker == PRODUCER and op.role == "enqueue" and op.at < doubled)
 

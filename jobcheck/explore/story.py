@@ -31,7 +31,7 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
             continue  # after the strike the producer's child only runs the recovery, which has a line of its own
         lines.append(line_of(op))
         if op.fate == "struck":
-            lines.append(_strike(trial, op))
+            lines.append(strike_line(trial, op))
             struck = True
     if struck and not told:
         lines.extend(_recovery(trial, None))
@@ -54,6 +54,11 @@ def shown(op: Operation) -> bool:
     return op.kind in ("request", "opaque") and op.shape not in QUIET_SHAPES and op.role not in ("result", "poll")
 
 
+def queued(op: Operation) -> bool:
+    """A part of a transaction of Redis: its EXEC says it all."""
+    return op.shape == "redis MULTI" or (op.shape.startswith("redis ") and op.change == "pending")
+
+
 def line_of(op: Operation) -> StoryLine:
     """A message as a line."""
     text = op.summary or op.shape
@@ -64,7 +69,7 @@ def line_of(op: Operation) -> StoryLine:
     )
 
 
-def _strike(trial: TrialRecord, op: Operation) -> StoryLine:
+def strike_line(trial: TrialRecord, op: Operation) -> StoryLine:
     assert trial.strike is not None
     if trial.strike.when == "after":
         where = "after it was carried out, before the worker heard of it"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .model import Messages, Mode, NamedPoint, Scope
+from .model import FAILS, GOES_DOWN, How, Messages, Mode, NamedPoint, Scope
 from .outages import NO_CONNECTION, Reply
 from .toxics import Toxic
 
@@ -60,6 +60,86 @@ class ArmKill(Base):
     @property
     def text(self) -> str:
         return f"kill {self.worker} ({self.scope}) {self.point.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArmStop(Base):
+    """SIGTERM as soon as the worker comes to this point, and another one in its place. `any`: whichever comes first."""
+
+    worker: str
+    point: NamedPoint
+    version: str | None = None
+    """The version that the next one runs; None: the same."""
+    share: float = 0.0
+    """The share of the cases that this version enqueues from then on; 0: as before."""
+    others: tuple[str, ...] = ()
+    """Workers that follow, in this order, each `step` seconds after the one before."""
+    more: int = 0
+    """How many of them, without the one that came to the point."""
+    step: float = 0.0
+
+    @property
+    def text(self) -> str:
+        what = "restart" if self.version is None else f"deploy {self.version or 'the old version'} to"
+        return f"{what} {self.worker} {self.point.text}"
+
+    def then(self, worker: str) -> list[tuple[float, Action]]:
+        """What follows once this worker has come to the point: seconds after it, and what."""
+        if self.version is None:
+            return []
+        out: list[tuple[float, Action]] = []
+        if self.share:
+            out.append((0.0, DeployProducer(self.version, self.share, fault=self.fault)))
+        left = [name for name in self.others if name != worker][: self.more]
+        for place, name in enumerate(left, 1):
+            out.append((place * self.step, DeployWorker(name, self.version, fault=self.fault)))
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class BeginTrouble(Base):
+    """A server goes down, or refuses writes or connections."""
+
+    upstream: str
+    how: How
+
+    @property
+    def text(self) -> str:
+        return f"{self.upstream} is {FAILS[self.how]}"
+
+
+@dataclass(frozen=True, slots=True)
+class EndTrouble(Base):
+    """Heals `BeginTrouble`."""
+
+    upstream: str
+    how: How
+    lasts: float = 0.0
+    """Seconds that it must have lasted; how long a server takes to go down is not in the plan."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.upstream} " + ("comes back" if self.how in GOES_DOWN else "is well again")
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTrouble(Base):
+    """The same as soon as a worker comes to this point, whichever comes first."""
+
+    upstream: str
+    how: How
+    point: NamedPoint
+    lasts: float | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{BeginTrouble(self.upstream, self.how).text} {self.point.text}"
+
+    def then(self) -> list[tuple[float, Action]]:
+        """What follows once a worker has come to the point."""
+        if self.lasts is None:
+            return []
+        return [(self.lasts, EndTrouble(self.upstream, self.how, self.lasts, fault=self.fault))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +274,10 @@ Action = (
     StartWorkload
     | KillWorker
     | ArmKill
+    | ArmStop
+    | ArmTrouble
+    | BeginTrouble
+    | EndTrouble
     | RestartWorker
     | StopWorker
     | DuplicateDelivery
@@ -242,7 +326,9 @@ class WorkloadEnded:
 
 @dataclass(frozen=True, slots=True)
 class PointReached:
-    """A kill that was armed has struck."""
+    """What was armed has struck; `then` follows, so many seconds later each."""
+
+    then: tuple[tuple[float, Action], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

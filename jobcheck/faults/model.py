@@ -20,6 +20,19 @@ SIDES: tuple[Side, ...] = ("before", "after")
 Mode = Literal["at once", "later", "while running"]
 MODES: tuple[Mode, ...] = ("at once", "later", "while running")
 
+How = Literal["restart", "kill", "wipe", "read_only", "exhaust"]
+GOES_DOWN: tuple[How, ...] = ("restart", "kill", "wipe")
+"""After these a server is gone until it is started again; after the others it answers, and refuses."""
+
+FAILS: dict[How, str] = {
+    "restart": "restarted politely",
+    "kill": "killed",
+    "wipe": "killed and wiped",
+    "read_only": "read-only",
+    "exhaust": "out of connections",
+}
+"""In words, for people."""
+
 BACK_AFTER = 0.5
 """Seconds until a killed worker is started again, where the file says nothing."""
 STEP = 0.5
@@ -68,10 +81,36 @@ class Restart:
     """`any`, `all` (one after another), or `w1` ..."""
     trigger: Trigger = ALWAYS
     where: Where = field(default=NOWHERE, compare=False)
+    point: NamedPoint | None = None
+    """The signal waits for this message, once its time has come; then the message goes on."""
 
     @property
     def text(self) -> str:
-        return f"restart {self.worker}"
+        return f"restart {self.worker}" + (f" {self.point.text}" if self.point else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """A broker or database of ours fails, and is healed after `for`: at once where it says nothing and it was down."""
+
+    service: str
+    how: How
+    """`restart`: politely, what it keeps is written. `kill`: SIGKILL. `wipe`: SIGKILL, and it comes back empty.
+    `read_only`: it takes no writes. `exhaust`: it takes no further connections."""
+    point: NamedPoint | None = None
+    """It fails when a worker comes to this message, once its time has come; the message is lost with it."""
+    trigger: Trigger = ALWAYS
+    where: Where = field(default=NOWHERE, compare=False)
+
+    @property
+    def lasts(self) -> float | None:
+        """Seconds until it is healed; None: not before the end."""
+        return 0.0 if self.trigger.lasts is None and self.how in GOES_DOWN else self.trigger.lasts
+
+    @property
+    def text(self) -> str:
+        lasts = f" for {self.lasts:g} s" if self.lasts else ""
+        return f"outage of {self.service}: {FAILS[self.how]}{lasts}" + (f" {self.point.text}" if self.point else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +201,12 @@ class Deploy:
     """Seconds between one worker and the next."""
     trigger: Trigger = ALWAYS
     where: Where = field(default=NOWHERE, compare=False)
+    point: NamedPoint | None = None
+    """It begins when a worker comes to this message, with that worker, once its time has come."""
 
     @property
     def text(self) -> str:
-        return f"deploy {self.version}"
+        return f"deploy {self.version}" + (f" {self.point.text}" if self.point else "")
 
 
-Fault = Kill | Restart | Duplicate | Poison | Outage | Deploy
+Fault = Kill | Restart | Fail | Duplicate | Poison | Outage | Deploy

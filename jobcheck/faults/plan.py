@@ -15,17 +15,21 @@ from .actions import (
     Action,
     AddToxic,
     ArmKill,
+    ArmStop,
+    ArmTrouble,
     BeginOutage,
+    BeginTrouble,
     DeployProducer,
     DeployWorker,
     EndOutage,
+    EndTrouble,
     Heal,
     KillWorker,
     RemoveToxic,
     StartWorkload,
     StopWorker,
 )
-from .model import ALL, ANY, STEP, Deploy, Duplicate, Fault, Kill, Outage, Poison, Restart
+from .model import ALL, ANY, GOES_DOWN, STEP, Deploy, Duplicate, Fail, Fault, Kill, Outage, Poison, Restart
 from .triggers import After, Draw
 
 
@@ -126,7 +130,8 @@ class _Planner:
         timed = trigger.at is not None or trigger.every is not None or trigger.times is not None
         if not timed and trigger.during is None:
             # Lasting faults without a time are there from the start; with an event to wait for, all begin with it.
-            if trigger.after is not None or isinstance(fault, Poison | Outage):
+            stays = isinstance(fault, Poison | Outage) or (isinstance(fault, Fail) and fault.how not in GOES_DOWN)
+            if trigger.after is not None or stays:
                 return (0.0,)
             if isinstance(fault, Deploy):
                 return (round(self._length * 0.4, 3),)
@@ -137,6 +142,10 @@ class _Planner:
         lasts = fault.trigger.lasts
         if isinstance(fault, Kill):
             yield 0.0, self._kill(fault, choose), False
+        elif isinstance(fault, Fail):
+            yield from self._fail(fault)
+        elif isinstance(fault, Restart) and fault.point is not None:
+            yield 0.0, ArmStop(fault.worker, fault.point), False
         elif isinstance(fault, Restart):
             names = self._workers if fault.worker == ALL else [self._one(fault.worker, choose)]
             for place, worker in enumerate(names):
@@ -160,9 +169,26 @@ class _Planner:
             return ArmKill(fault.worker, fault.point, fault.scope, fault.restart)
         return KillWorker(self._one(fault.worker, choose), fault.scope, fault.restart)
 
+    def _fail(self, fault: Fail) -> Iterator[tuple[float, Action, bool]]:
+        if fault.point is not None:
+            yield 0.0, ArmTrouble(fault.service, fault.how, fault.point, fault.lasts), False
+            return
+        yield 0.0, BeginTrouble(fault.service, fault.how), False
+        if fault.lasts is not None:
+            yield fault.lasts, EndTrouble(fault.service, fault.how, fault.lasts), True
+
     def _deploy(self, fault: Deploy, choose: Draw) -> Iterator[tuple[float, Action, bool]]:
         left = list(self._workers)
-        chosen = [left.pop(choose.randrange(0, len(left))) for _ in range(math.ceil(fault.mix * len(left)))]
+        count = math.ceil(fault.mix * len(left))
+        if fault.point is not None:
+            order = tuple(left.pop(choose.randrange(0, len(left))) for _ in range(len(left)))
+            yield (
+                0.0,
+                ArmStop(ANY, fault.point, fault.version, fault.mix, order, count - 1, fault.step),
+                False,
+            )
+            return
+        chosen = [left.pop(choose.randrange(0, len(left))) for _ in range(count)]
         yield 0.0, DeployProducer(fault.version, fault.mix), False
         for place, worker in enumerate(chosen):
             yield place * fault.step, DeployWorker(worker, fault.version), False

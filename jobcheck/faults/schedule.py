@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from .actions import (
     Action,
     ArmKill,
+    ArmStop,
+    ArmTrouble,
     CaseEnqueued,
     DuplicateDelivery,
     Happening,
@@ -83,7 +85,7 @@ class Schedule:
         out = []
         while self._due and self._due[0][0] <= now:
             out.append(heapq.heappop(self._due)[2])
-        self._armed += sum(isinstance(action, ArmKill) for action in out)
+        self._armed += sum(isinstance(action, ArmKill | ArmStop | ArmTrouble) for action in out)
         if not out and not self._due and self._may_heal():
             self.healed = True
             out.append(Heal())
@@ -101,6 +103,8 @@ class Schedule:
             self._quiet = True
         elif isinstance(event, PointReached):
             self._armed -= 1
+            for later, action in event.then:
+                self._at(now + later, action)
         elif isinstance(event, WorkerGone):
             if event.restart is not None:
                 self._at(now + event.restart, RestartWorker(event.worker))

@@ -15,7 +15,7 @@ from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
 from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
-from ..runner.asked import handler_job, queue_job, strikes_of
+from ..runner.asked import handler_job, producer_job, queue_job, strikes_of
 from ..runner.expectations import fails, read_contract, unsure
 from ..runner.facade import Job, Redaction, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
@@ -183,6 +183,36 @@ class HandlerFixture:
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return handler_job(rig, self._handler, self._case, contracts, name=name)
+
+        overrides = {"faults": _words(faults), "max_points": max_points, "deadline": deadline}
+        return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
+
+
+@dataclass(slots=True)
+class ProducerFixture:
+    """What `jobcheck_producer(...)` gives: the code that stores a row and enqueues a job."""
+
+    _explorer: Explorer
+    _function: Function
+
+    def explore(
+        self,
+        *,
+        expect: Iterable[Expect] = (),
+        name: str = "",
+        faults: Faults | None = None,
+        max_points: int | None = None,
+        deadline: str | None = None,
+        seed: int | None = None,
+        fail_on: str | None = None,
+    ) -> SubjectReport:
+        """Strikes the function at each of its points: afterwards the row is there if and only if its job is.
+
+        That needs no contract. `expect` adds to it: what it names happens if and only if the row is there.
+        """
+
+        def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
+            return producer_job(rig, self._function, contracts, name=name)
 
         overrides = {"faults": _words(faults), "max_points": max_points, "deadline": deadline}
         return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})

@@ -25,9 +25,11 @@ _sockets = itertools.count(1)
 class Exit:
     """How a forked handler ended."""
 
-    def __init__(self, status: int, error: Mapping[str, Any] | None) -> None:
+    def __init__(self, status: int, told: Mapping[str, Any] | None) -> None:
         self.status = status
-        self.error = error
+        self.error = told if status else None
+        self.answer: Mapping[str, Any] = told or {} if status == 0 else {}
+        """Of a function that was called with a case: its `ids`."""
 
     @property
     def text(self) -> str:
@@ -159,6 +161,10 @@ class Agent:
         """Forks a child that runs the function, and gives its pid at once."""
         answer = await self.request("fork", function=function, args=args, kwargs=dict(kwargs))
         return int(answer["pid"])
+
+    async def fork_case(self, function: str, case: Mapping[str, Any]) -> int:
+        """The same for a function that is called with a case; what it made of it is in the exit's `answer`."""
+        return int((await self.request("fork", function=function, case=dict(case)))["pid"])
 
     def exit_of(self, pid: int) -> asyncio.Future[Exit]:
         """How a forked child ended, once it did."""

@@ -55,7 +55,7 @@ class Arena(Protocol):
 
 def arena_of(mode: Mode) -> Arena:
     """The arena of a mode."""
-    if isinstance(mode, HandlerMode):
+    if isinstance(mode, HandlerMode) and mode.runs_again:
         return HandlerArena(mode)
     if isinstance(mode, QueueMode):
         return QueueArena(mode)

@@ -44,6 +44,12 @@ def handler_job(
     )
 
 
+def producer_job(rig: Rig, function: Function, contracts: Iterable[Contract] = (), *, name: str = "") -> Job:
+    """The code that stores a row and enqueues a job; `function` is called with a case. Raises UsageError."""
+    reference = found(rig.reference(function))
+    return Job(subject=name or _tail(reference), mode="producer", function=reference, contracts=tuple(contracts))
+
+
 def strikes_of(words: str) -> tuple[str, ...]:
     """The families of strikes that `--faults` names; kills alone for an empty text."""
     return read_faults(words)

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from ..errors import CaseError
 from ..events import Warned
 from ..systems.contract import Launch
 from ..tap.listener import Slot
@@ -75,14 +76,32 @@ async def boot_for(lane: Lane, slot: Slot, launch: Launch, wanted: str) -> Boot:
     """The way that the app allows: a zygote where it is wanted and nothing would be shared by its forks."""
     if wanted != ZYGOTE or not launch.module:
         return Cold(lane)
-    agent = await lane.agent(slot, name="zygote")
     folder = lane.folder / f"{slot.name}-zygote"
     folder.mkdir()
-    told = await agent.request("warm", modules=list(launch.preload), must=list(launch.preload[:1]))
-    shared = [f"threads {', '.join(told['threads'])}"] if told["threads"] else []
-    shared += [f"a connection to {link.listener.upstream}" for link in slot.links]
+    agent = await lane.agent(slot, name="zygote")
+    shared = await _warm(agent, slot, launch)
+    if not shared and launch.jobs is not None:
+        # Most of a worker's boot is the import of its jobs. Where that opens something, each fork does it for itself.
+        file, function, app = launch.jobs
+        try:
+            await agent.call(file, function, app=app)
+            alone = not await _warm(agent, slot, launch)
+        except CaseError:  # a worker fails by it too, and says so in its own words
+            alone = False
+        if not alone:
+            await agent.close()
+            await slot.cut()
+            agent = await lane.agent(slot, name="zygote-2")
+            shared = await _warm(agent, slot, launch)
     if shared:
         await agent.close()
         lane.stage.bus.emit(Warned(f"importing the app starts {' and '.join(shared)}: workers are booted, not forked"))
         return Cold(lane)
     return Zygote(lane, agent, folder)
+
+
+async def _warm(agent: Agent, slot: Slot, launch: Launch) -> list[str]:
+    """Imports the app in the zygote; answers with what its forks would share."""
+    told = await agent.request("warm", modules=list(launch.preload), must=list(launch.preload[:1]))
+    shared = [f"threads {', '.join(told['threads'])}"] if told["threads"] else []
+    return shared + [f"a connection to {link.listener.upstream}" for link in slot.links]

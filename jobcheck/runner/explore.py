@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ..checks.clean import Clean, clean_of, lines_to_paste, uncontracted, unmatched
 from ..checks.contracts import Contract
-from ..checks.judge import Judgement, judge
+from ..checks.judge import Judgement
+from ..checks.producers import judge_of
 from ..clock import Clock
 from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
@@ -280,7 +281,7 @@ class Exploration:
         if trial.diverged or not trial.fired:
             trial = await self._trial(purpose, strike)
         assert self.clean is not None
-        judgement = judge(trial, self.clean, self.options.contracts)
+        judgement = judge_of(self.mode.name)(trial, self.clean, self.options.contracts)
         return Outcome(
             strike=strike,
             verdict=judgement.verdict,

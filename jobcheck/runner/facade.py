@@ -30,6 +30,8 @@ from .boots import ZYGOTE
 from .explore import VERIFY, Exploration, Options
 from .handler import HandlerMode
 from .lane import Lane
+from .producers import ProducerMode
+from .producing import explores
 from .queue import QueueMode
 from .rig import Rig
 from .stage import DEADLINE, Stage
@@ -44,9 +46,9 @@ class Job:
 
     subject: str
     mode: str
-    """`handler` or `queue`."""
+    """`handler`, `queue` or `producer`."""
     function: str
-    """Queue mode: what enqueues a case. Handler mode: what prepares its rows and returns the arguments."""
+    """Queue and producer mode: what enqueues a case. Handler mode: what prepares its rows and returns the arguments."""
     handler: str = ""
     """Handler mode: the job function."""
     contracts: tuple[Contract, ...] = ()
@@ -177,7 +179,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         until=lane.stage.began + request.budget if request.budget else 0.0,
         verify=request.verify,
     )
-    exploration = Exploration(mode, options, bus, REAL, journal.trial)
+    exploration = explores(mode)(mode, options, bus, REAL, journal.trial)
     try:
         report = await exploration.run()
     except WorkerError as error:
@@ -207,6 +209,8 @@ def _remembered_as(request: Request, mode: Mode) -> str:
 def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
     """How a lane runs this job: through its queue, or the handler alone."""
     function = request.rig.reference(job.function)
+    if job.mode == "producer":
+        return ProducerMode(lane, job.subject, function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
     return QueueMode(lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot)

@@ -30,6 +30,10 @@ class HandlerMode:
     """Runs one function. `case` prepares the rows; what it returns is what the function is called with."""
 
     name = "handler"
+    worker = WORKER
+    """Its slot, and how its messages are told from others."""
+    runs_again = True
+    """A run that died or failed is followed by another one."""
 
     def __init__(self, lane: Lane, subject: str, job: str, case: str) -> None:
         self.lane = lane
@@ -89,7 +93,7 @@ class HandlerMode:
             await self.finish(running, fork)
             return
         running.fired = True
-        running.diverged = divergence(self.lane, WORKER, gate, self.points)
+        running.diverged = divergence(self.lane, self.worker, gate, self.points)
         await self.slot.drain()
         await handler_strikes.carry_out(self, running, gate, fork)
 
@@ -132,7 +136,7 @@ class HandlerMode:
             running.filed = f"failed: {exit_.text}"
             if running.purpose in ("warm-up", "recording"):
                 running.problems.append(
-                    f"the handler failed in a clean run: {exit_.text}{_where(exit_, self.lane.rig.folder)}"
+                    f"the handler failed in a clean run: {exit_.text}{where_of(exit_, self.lane.rig.folder)}"
                 )
         await self.lane.settle_links([self.slot])
 
@@ -152,7 +156,7 @@ class Fork:
         platform.send(self.pid, number)
 
 
-def _where(exit_: Exit, root: Path) -> str:
+def where_of(exit_: Exit, root: Path) -> str:
     """The innermost line of the user's own code, else the last ones there are."""
     lines: Sequence[str] = exit_.error.get("where", ()) if exit_.error else ()
     own = [line for line in lines if line.startswith(f"{root}/")]

@@ -50,8 +50,10 @@ async def carry_out(mode: HandlerMode, running: Running, gate: Armed, fork: Fork
 
 
 async def again(mode: HandlerMode, running: Running) -> None:
-    """The function once more, to its end."""
+    """The function once more, to its end, where somebody runs it again."""
     running.fired = True
+    if not mode.runs_again:
+        return
     running.deliveries_after += 1
     await mode.finish(running, await mode.start(running))
 
@@ -63,7 +65,8 @@ async def _goes_on(mode: HandlerMode, running: Running, fork: Fork) -> None:
         return
     await mode.lane.settle_links([mode.slot])
     if exit_.status != 0:
-        running.notes.append(f"the handler failed ({exit_.text}); it is run again, as a retry would")
+        then = "it is run again, as a retry would" if mode.runs_again else "whoever called it was told"
+        running.notes.append(f"the {mode.name} failed ({exit_.text}); {then}")
         await again(mode, running)
 
 

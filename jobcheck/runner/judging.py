@@ -9,7 +9,8 @@ from typing import Any
 
 from ..checks.clean import check_contracts, clean_of
 from ..checks.contracts import Contract
-from ..checks.judge import Judgement, judge
+from ..checks.judge import Judgement
+from ..checks.producers import judge_of
 from ..errors import EXIT_BROKEN, EXIT_OK, EXIT_UNKNOWN, UsageError
 from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..history.codec import from_json
@@ -90,7 +91,7 @@ def rejudge_subject(
         if trial is None:
             strikes.append(replace(strike, verdict=str(Verdict.UNKNOWN), layer="", effects=()))
             continue
-        judgement = judge(trial, clean, chosen)
+        judgement = judge_of(subject.mode)(trial, clean, chosen)
         strikes.append(
             replace(
                 strike,
@@ -121,7 +122,7 @@ def _layer(subject: SubjectReport, strike: StrikeReport, trial: TrialRecord, jud
     if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
         return ""
     lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
-    if subject.mode == "handler" or trial.deliveries_after or not lost:
+    if subject.mode != "queue" or trial.deliveries_after or not lost:
         return HANDLER
     if strike.layer:
         return strike.layer

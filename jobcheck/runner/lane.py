@@ -25,7 +25,7 @@ from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
 from ..services.clients import redis_client
-from ..services.spec import Address, Provider, Smtp, hosts_of, secured, wants_tls
+from ..services.spec import STARTTLS, Address, Provider, Smtp, hosts_of, secured, wants_tls
 from ..systems.contract import Dialect
 from ..tap.authority import ALPN
 from ..tap.listener import Slot
@@ -101,7 +101,7 @@ class Lane:
                 self.providers[name] = provider
                 await self._serve(provider, "http")
             elif isinstance(spec, Smtp):
-                await self._serve(SmtpSink(name, self.ledger), "smtp")
+                await self._serve(SmtpSink(name, self.ledger, tls=spec.tls == STARTTLS), "smtp")
             else:
                 lane = f"{self.number}"
                 self.addresses[name] = await self.services[name].namespace(lane)
@@ -164,7 +164,8 @@ class Lane:
             names = [slot.host, "127.0.0.1", "localhost", *hosts_of(spec)]
             tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
         reader = dialect if upstream == self.rig.system.broker else None
-        await slot.tap(upstream, target, partial(decoder_for, protocol, tls=tls is not None), reader, tls)
+        asks = tls is not None and (protocol != "smtp" or getattr(spec, "tls", "") == STARTTLS)
+        await slot.tap(upstream, target, partial(decoder_for, protocol, tls=asks), reader, tls)
 
     def environment(self, slot: Slot) -> dict[str, str]:
         """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""
@@ -226,12 +227,16 @@ class Lane:
     async def new_case(self, function: str) -> Case:
         """Runs the case function in the producer child."""
         producer = await self.producer()
-        number = self._number()
-        data = {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
+        data = self.case_data()
         answer = await producer.agent.request("case", function=function, case=data)
-        record = CaseRecord(id=data["id"], number=number, ids=answer["ids"])  # type: ignore[arg-type]
+        record = CaseRecord(id=str(data["id"]), number=int(str(data["number"])), ids=answer["ids"])
         self.cases.append(record)
         return Case(record, answer["value"])
+
+    def case_data(self) -> dict[str, object]:
+        """What a fresh case is made from, in the process that runs its function."""
+        number = self._number()
+        return {"id": f"case-{number}", "number": number, "seed": self.stage.seeds.seed}
 
     def _number(self) -> int:
         self._numbers += 1
@@ -274,11 +279,22 @@ class Lane:
             if not service.alive:
                 raise ServiceError(f"{name} ({service.origin}) died during the run", hint=f"see {name}.log in the run")
 
+    @property
+    def queued(self) -> str:
+        """Calls that a provider's capacity makes wait: they will happen, whoever made them; empty when none does."""
+        for provider in self.providers.values():
+            if provider.waiting:
+                return f"{provider.waiting} call(s) wait in the queue of {provider.name}"
+        return ""
+
     async def settle_links(self, slots: Sequence[Slot], seconds: float = 1.0) -> None:
         """Waits until what was sent has been answered: the links of dead processes are empty."""
         try:
             await wait_for(
-                lambda: not any(slot.in_flight() for slot in slots), "answers", deadline=seconds, every=0.001
+                lambda: not any(slot.in_flight() for slot in slots) and not self.queued,
+                "answers",
+                deadline=seconds,
+                every=0.001,
             )
         except WaitTimeout:
             pass  # a server that never answers a dead client changes no verdict

@@ -37,6 +37,8 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
     honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
     notes += [trouble.sentence for trouble in check_keys(list(trials), honours)]
     notes += _filed_as_failed(outcomes)
+    if mode.name == "producer":
+        return "", notes
     if not isinstance(mode, QueueMode):
         return "at-least-once", notes
     settings = mode.settings

@@ -70,6 +70,8 @@ class Quiet:
         """What is still going on at the worker; empty when nothing is."""
         if flying := seat.slot.in_flight():
             return f"{flying[0].upstream} {flying[0].unit.shape} waits for its answer"
+        if queued := self._lane.queued:
+            return queued
         silence = self._lane.trace.quiet_for()
         taken = seat.slot.taken
         if not taken:

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -23,10 +24,13 @@ from ..services import Service, moto_server
 from ..services import start as start_service
 from ..services.base import Place, allowed, is_loopback
 from ..services.redis_server import RedisService
-from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp
+from ..services.spec import Address, Postgres, Provider, RabbitMQ, Redis, Smtp, secured, wants_tls
 from ..store.redact import USUAL, Redaction, Redactor
-from ..tap.authority import Authority
+from ..tap.authority import ALPN, Authority
+from ..tap.listener import Slot
 from ..tap.refuse import RefusingProxy
+from ..tap.sight import Trace
+from ..wire.registry import decoder_for
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
@@ -77,6 +81,7 @@ class Stage:
         self.supervisor = Supervisor(self.run_id, logs, self.guardian)
         self.proxy = RefusingProxy(self.host)
         self._authority: Authority | None = None
+        self._doors: list[Slot] = []
         self._services: dict[tuple[str, object], Service] = {}
         self._starting = asyncio.Lock()
 
@@ -159,9 +164,22 @@ class Stage:
                 if alone and isinstance(service, RedisService):
                     service.alone = True
                 self._services[key] = service
+                if isinstance(spec, Postgres) and spec.tls:
+                    await self._open_door(name, service)
                 self.bus.emit(ServiceStarted(name, service.kind, service.version, service.origin))
             found[name] = self._services[key]
         return found
+
+    async def _open_door(self, name: str, service: Service) -> None:
+        """A tap for setup commands: migrations run with the app's settings, which insist on TLS as well."""
+        slot = Slot(f"setup-{name}", Trace(self.clock), self.host)
+        self._doors.append(slot)
+        tls = self.authority.context(slot.host, "127.0.0.1", "localhost", protocol=ALPN["postgres"])
+        target = (service.address.host, service.address.port)
+        port = await slot.tap(name, target, partial(decoder_for, "postgres", tls=True), tls=tls)
+        service.place = replace(
+            service.place, door=lambda address: secured(replace(address, host=slot.host, port=port))
+        )
 
     async def backend(self, name: str, spec: Provider) -> Backend | None:
         """Who answers for a provider of a lane. Raises UsageError for a mock elsewhere, ServiceError without moto."""
@@ -189,7 +207,10 @@ class Stage:
             other: Address(SCHEMES[spec.kind], "127.0.0.1", DISCARD_PORT) for other, spec in rig.upstreams.items()
         }
         addresses = {**nobody, name: address}
-        mine = surroundings(rig, addresses, folder=self.folder, name=f"setup-{name}")
+        secure = any(map(wants_tls, rig.upstreams.values()))
+        ca = str(self.authority.file) if secure else ""
+        mine = self.authority.environment() if secure else {}
+        mine |= surroundings(rig, addresses, folder=self.folder, name=f"setup-{name}", ca=ca)
         # `python manage.py migrate` means the app's Python, whether its environment is activated in this shell or not.
         programs = str(Path(rig.system.interpreter).parent)
         mine.setdefault("PATH", os.pathsep.join(filter(None, [programs, os.environ.get("PATH", os.defpath)])))
@@ -204,6 +225,8 @@ class Stage:
                 await service.stop()
         finally:
             await self.proxy.close()
+            for slot in self._doors:
+                await slot.close()
             await self.supervisor.close()
             self.guardian.close()
             shutil.rmtree(self.folder, ignore_errors=True)

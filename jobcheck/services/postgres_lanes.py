@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import signal
 import zlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -14,20 +15,25 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
+from ..aio import in_thread, wait_until
 from ..errors import ServiceError, UsageError, WaitTimeout
 from ..workers.env import scrubbed
 from ..workers.spec import ProcessSpec
 from ..workers.supervisor import Worker
 from . import base
 from .base import Place, Service
-from .clients import pg_client, rows
+from .clients import pg_client, pg_connect, rows
+from .postgres_data import forget_shared_memory
 from .postgres_extensions import create_extensions
+from .postgres_hoard import Hoard
 from .postgres_templates import NAME
 from .spec import Address, Postgres
 
 SETUP_WITHIN = 300.0
 """Seconds."""
 SHOWN_LINES = 30
+BACK_WITHIN = 60.0
+"""Seconds until a server that was killed has recovered and takes a connection."""
 FILE_COPY_SINCE = 150000
 """The server version since which a database can be cloned file by file: 7 ms instead of 15 to 20."""
 NAME_LIMIT = 63
@@ -70,6 +76,8 @@ class PostgresService(Service):
     """A PostgreSQL server; its namespaces are databases."""
 
     kind = "postgres"
+    polite = signal.SIGINT
+    """"Fast": what is running is rolled back, and all is written."""
 
     def __init__(
         self,
@@ -93,6 +101,7 @@ class PostgresService(Service):
         """Keeps the template for later runs, once it is prepared."""
         self._template = ""
         self._clones = 0
+        self._hoard: Hoard | None = None
         self._one_at_a_time = asyncio.Lock()
 
     async def namespace(self, lane: str) -> Address:
@@ -116,7 +125,58 @@ class PostgresService(Service):
             if name := self._lanes.pop(lane, ""):
                 await self._drop(name)
 
+    async def keep(self) -> str:
+        if self.owned:
+            # A private server answers a COMMIT before it writes it; a real one does not. For sessions to come.
+            await self._admin.execute("ALTER ROLE ALL SET synchronous_commit = on")
+        return "a killed server loses no commit that it answered"
+
+    async def hamper(self, how: str) -> None:
+        """Read-only for every role and session, also those that exist; exhausted by connections of ours."""
+        self._mine()
+        await self.relieve()
+        if how == "read_only":
+            await self._read_only("ALTER SYSTEM SET default_transaction_read_only = on")
+        else:
+            self._hoard = Hoard(self.address)
+            await self._hoard.start()
+
+    async def relieve(self) -> None:
+        if self._hoard is not None:
+            hoard, self._hoard = self._hoard, None
+            await hoard.close()
+        if self.owned and not self.down:
+            await self._read_only("ALTER SYSTEM RESET default_transaction_read_only")
+
+    async def _read_only(self, command: str) -> None:
+        try:
+            await self._admin.execute(command.encode())
+            await self._admin.execute("SELECT pg_reload_conf()")
+        except psycopg.Error as error:
+            raise ServiceError(f"{self.place.name}: {command} failed: {' '.join(str(error).split())}") from None
+
+    async def _gone(self) -> None:
+        await self._admin.close()
+        if self._hoard is not None:
+            await self._hoard.close()
+            self._hoard = None
+        for folder in self._folders[:1]:
+            await in_thread(forget_shared_memory, folder / "data")
+
+    async def _returned(self, erased: bool) -> None:
+        async def connected() -> psycopg.AsyncConnection[dict[str, Any]] | None:
+            try:
+                return await pg_connect(self.address)
+            except psycopg.OperationalError:
+                return None
+
+        self._admin = await wait_until(connected, f"{self.place.name} to take a connection", deadline=BACK_WITHIN)
+        await self._read_only("ALTER SYSTEM RESET default_transaction_read_only")
+
     async def stop(self) -> None:
+        if self._hoard is not None:
+            await self._hoard.close()
+            self._hoard = None
         if not self.owned and not self._admin.closed:
             with contextlib.suppress(psycopg.Error):
                 for lane in list(self._lanes):
@@ -183,6 +243,7 @@ class PostgresService(Service):
             ) from None
 
     async def _run_command(self, command: str, address: Address) -> None:
+        address = self.place.door(address)
         variables = {
             **self.place.variables(address),
             "PGHOST": address.host,

@@ -80,6 +80,12 @@ Answer = fun
             Decode(User), Decode(Vhost), <<".*">>, <<".*">>, <<".*">>, <<"jobcheck">>),
         "ok";
     ([<<"@TOKEN@">>, <<"hello">>]) -> "ok";
+    ([<<"@TOKEN@">>, <<"alarm">>]) -> rabbit_alarm:set_alarm({{resource_limit, disk, node()}, []}), "ok";
+    ([<<"@TOKEN@">>, <<"relief">>]) -> rabbit_alarm:clear_alarm({resource_limit, disk, node()}), "ok";
+    ([<<"@TOKEN@">>, <<"limit">>, Vhost]) ->
+        ok = rabbit_vhost_limit:set(Decode(Vhost), [{<<"max-connections">>, 0}], <<"jobcheck">>), "ok";
+    ([<<"@TOKEN@">>, <<"unlimit">>, Vhost]) ->
+        _ = rabbit_vhost_limit:clear(Decode(Vhost), <<"jobcheck">>), "ok";
     ([<<"@TOKEN@">>, <<"remove">>, Vhost]) ->
         case rabbit_vhost:exists(Decode(Vhost)) of
             true -> rabbit_vhost:delete(Decode(Vhost), <<"jobcheck">>), "ok";
@@ -145,6 +151,14 @@ class NodeControl:
 
     async def depths(self, vhost: str) -> list[QueueDepth]:
         return parse_depths(await self._ask("depths", vhost))
+
+    async def alarm(self, on: bool) -> None:
+        """The alarm of a full disk: who publishes is blocked until it is over."""
+        await self._ask("alarm" if on else "relief")
+
+    async def limit(self, vhost: str, on: bool) -> None:
+        """No further connection to this virtual host; those that exist stay."""
+        await self._ask("limit" if on else "unlimit", vhost)
 
     async def close(self) -> None:
         if self._streams is not None:

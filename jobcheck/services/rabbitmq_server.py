@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import shutil
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -50,6 +51,7 @@ class RabbitService(Service):
         self._control = control
         self._lanes: dict[str, str] = {}
         self._turn = 0
+        self._hampered = ""
 
     @property
     def exact(self) -> bool:
@@ -74,6 +76,49 @@ class RabbitService(Service):
     async def depth(self, address: Address | str) -> list[QueueDepth]:
         """All queues of the virtual host of `address`, exclusive ones too. Raises ServiceError."""
         return await self._control.depths(unquote(address.path) if isinstance(address, Address) else address)
+
+    async def keep(self) -> str:
+        return "durable queues and persistent messages, as far as the app asks for them"
+
+    async def hamper(self, how: str) -> None:
+        """Read-only by its disk alarm: whoever publishes is blocked. Exhausted by a limit of connections."""
+        self._mine()
+        await self.relieve()
+        self._hampered = how
+        if how == "read_only":
+            await self._node().alarm(True)
+        else:
+            for vhost in self._lanes.values():
+                await self._node().limit(vhost, True)
+
+    async def relieve(self) -> None:
+        how, self._hampered = self._hampered, ""
+        if how and not self.down:
+            if how == "read_only":
+                await self._node().alarm(False)
+            else:
+                for vhost in self._lanes.values():
+                    await self._node().limit(vhost, False)
+
+    def _node(self) -> NodeControl:
+        assert isinstance(self._control, NodeControl)
+        return self._control
+
+    def _erase(self) -> None:
+        for folder in self._folders:
+            shutil.rmtree(folder / "mnesia", ignore_errors=True)
+
+    async def _gone(self) -> None:
+        await self._control.close()
+
+    async def _returned(self, erased: bool) -> None:
+        await wait_until(self._node().answers, f"{self.place.name}'s control lines", deadline=READY_WITHIN)
+        how, self._hampered = self._hampered, ""
+        for vhost in self._lanes.values():
+            if erased:  # the operator's definitions are loaded again; queues and messages are not
+                await self._control.add(vhost, self.address.user)
+            elif how == "exhaust":
+                await self._node().limit(vhost, False)
 
     async def stop(self) -> None:
         if not self.owned:

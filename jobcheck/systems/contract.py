@@ -49,6 +49,8 @@ class Launch:
     """Where the worker is Python: the module whose main `argv` runs, so that it can be forked from a zygote."""
     preload: tuple[str, ...] = ()
     """Modules that a zygote imports before it forks, the app's own first."""
+    jobs: tuple[str, str, str] | None = None
+    """File, function and app: what imports all jobs of the app, as each worker does before its first."""
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -78,6 +80,17 @@ class Blame:
     layer: str
     """`handler`, `settings` or `transport`."""
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that the broker held and gave out."""
+
+    id: str
+    name: str
+    """Of its task."""
+    arguments: str
+    """As a text for a person, ids included."""
 
 
 class Dialect(Protocol):
@@ -164,12 +177,21 @@ class System(Protocol):
         """Puts the message of a delivery on the broker once more, as it came; `next_up`: before all that wait."""
         ...
 
+    async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
+        """Takes every job that waits in the app's queues, delayed ones too, out of the broker."""
+        ...
+
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """How the system filed the jobs: empty, or `failed: ...`."""
         ...
 
     def ended(self, line: str) -> tuple[str, str] | None:
         """Reads one line of a worker's output: a job's id and `succeeded`, `failed: ...` or `retrying`."""
+        ...
+
+    def blame_storage(self, how: str) -> Blame:
+        """For a job that was on the broker, and was not there any more when the broker had failed in this way:
+        `restart`, `kill` or `wipe`."""
         ...
 
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:

@@ -189,6 +189,11 @@ class Link:
                     self.client.start_tls(unit.answer)
                 else:
                     self._write(IN if way == OUT else OUT, unit.answer)
+            elif unit.info.get("starts_tls"):  # a server agreed to what the client asked
+                self.listener.seen(self, way, unit)
+                self._write(way, b"".join(out))
+                out.clear()
+                self.client.start_tls(unit.raw)
             elif unit.info.get("heartbeat"):
                 out.append(unit.raw)
             elif queue or self._stopped(way, unit):

@@ -103,6 +103,11 @@ class Client(Side):
         self._first = b""
         """The first bytes, while they do not tell yet whether the client begins with TLS."""
         self._undecided = link.listener.tls is not None
+        if self._undecided and link.decoder.protocol == "smtp":
+            # Its server speaks first, so the client's first bytes come too late to tell.
+            self._undecided = False
+            if not link.decoder.asks_for_tls:
+                self.start_tls()
 
     def start_tls(self, answer: bytes = b"") -> None:
         """What follows `answer`, in both directions, is TLS."""
@@ -133,7 +138,7 @@ class Client(Side):
         self._first = b""
         if hello:
             self.start_tls()
-        elif self.link.decoder.protocol != "postgres":  # there the client asks for TLS in its own words
+        elif not self.link.decoder.asks_for_tls:
             self.link.listener.note(PLAIN)
 
     def _decrypted(self, tls: TlsEnd, data: bytes) -> bytes:

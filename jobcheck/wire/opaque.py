@@ -10,6 +10,7 @@ class OpaqueDecoder:
     """Passes chunks as they come. Requests have no numbers, and replies answer none."""
 
     protocol = "opaque"
+    asks_for_tls = False
 
     def client(self, data: bytes) -> list[Unit]:
         """One OPAQUE unit that may change state."""

@@ -48,7 +48,7 @@ class PostgresDecoder(StreamDecoder):
 
     def __init__(self, *, tls: bool = False) -> None:
         super().__init__()
-        self._tls = tls
+        self.asks_for_tls = tls
         self._session = Session()
         self._replies = Replies(self._session)
         self._started = False
@@ -120,7 +120,7 @@ class PostgresDecoder(StreamDecoder):
         unit = Unit(b"", Kind.CONTROL)
         if code in (SSL_REQUEST, GSS_REQUEST):
             unit.shape = "postgres SSLRequest" if code == SSL_REQUEST else "postgres GSSENCRequest"
-            agreed = self._tls and code == SSL_REQUEST
+            agreed = self.asks_for_tls and code == SSL_REQUEST
             unit.answer = b"S" if agreed else b"N"
             unit.info = {"starts_tls": agreed}
             self._refused_tls = code == SSL_REQUEST and not agreed

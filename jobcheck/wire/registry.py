@@ -25,6 +25,9 @@ DECODERS: dict[str, Callable[[], Decoder]] = {
 }
 """A decoder of a new connection, by protocol."""
 
+ASKS_FOR_TLS: dict[str, Callable[..., Decoder]] = {"postgres": PostgresDecoder, "smtp": SmtpDecoder}
+"""Protocols in which a plain connection may become TLS."""
+
 PROTOCOL_OF = {
     "redis": "redis",
     "postgres": "postgres",
@@ -42,8 +45,8 @@ def decoder_for(protocol: str, *, tls: bool = False) -> Decoder:
 
     Raises UsageError for a protocol that nobody here speaks.
     """
-    if tls and protocol == "postgres":
-        return PostgresDecoder(tls=True)
+    if tls and protocol in ASKS_FOR_TLS:
+        return ASKS_FOR_TLS[protocol](tls=True)
     make = DECODERS.get(protocol)
     if make is None:
         raise UsageError(f"no decoder for {protocol!r}", hint=f"one of {', '.join(sorted(DECODERS))}")

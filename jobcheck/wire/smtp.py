@@ -1,6 +1,6 @@
 """SMTP: one mail is one change, at the dot that ends it (or at `BDAT ... LAST`); everything else is CONTROL.
 
-After an accepted STARTTLS the connection is opaque.
+After an accepted STARTTLS the connection is opaque, unless the tap ends the TLS (`info` of the reply: `starts_tls`).
 
 `info` of the REQUEST `smtp DATA`: `mail_from`, `rcpt` (a tuple, without refused ones), `subject`.
 """
@@ -54,10 +54,11 @@ class SmtpDecoder(StreamDecoder):
     """Both directions of one connection to a mail server."""
 
     protocol = "smtp"
-    tls_advice = "turn SSL off in the app's mail settings in the tests"
+    tls_advice = "say smtp(tls=True) in the rig, or turn SSL off in the app's mail settings in the tests"
 
-    def __init__(self) -> None:
+    def __init__(self, *, tls: bool = False) -> None:
         super().__init__()
+        self.asks_for_tls = tls
         self._number = 0
         self._mail = _Mail()
         self._pending: deque[_Pending] = deque()
@@ -227,6 +228,8 @@ class SmtpDecoder(StreamDecoder):
             unit.change = Change.NO if failed else Change.YES
         else:
             self._learn(asked, code)
+            if asked.verb == "STARTTLS" and code == 220 and self.asks_for_tls:
+                unit.info = {"code": code, "starts_tls": True}
         return unit
 
     def _learn(self, asked: _Pending, code: int) -> None:
@@ -239,7 +242,7 @@ class SmtpDecoder(StreamDecoder):
             self._expect = "command"
         elif verb == "AUTH" and code == 334:
             self._expect = "login"
-        elif verb == "STARTTLS" and code == 220:
+        elif verb == "STARTTLS" and code == 220 and not self.asks_for_tls:
             self.turn_opaque(f"STARTTLS was accepted, so nothing on this connection can be decoded: {self.tls_advice}")
 
     def _server_head(self) -> Unit:

@@ -149,6 +149,7 @@ class StreamDecoder:
     """Base of the decoders: runs the steps, keeps the promises of `wire.unit`."""
 
     protocol = ""
+    asks_for_tls = False
     tls_advice = ""
     """What a user does when this connection turns out to be TLS."""
 

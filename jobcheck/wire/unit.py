@@ -95,6 +95,8 @@ class Decoder(Protocol):
 
     protocol: str
     """`redis`, `postgres`, `http`, `smtp`, `amqp` or `opaque`."""
+    asks_for_tls: bool
+    """The client asks for TLS in the protocol's own words, and gets it."""
 
     def client(self, data: bytes) -> list[Unit]:
         """Units completed by these bytes from the client. Never raises."""

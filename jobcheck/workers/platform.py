@@ -26,6 +26,9 @@ RUN_VARIABLE = "JOBCHECK_RUN"
 WORKER_VARIABLE = "JOBCHECK_WORKER"
 """Every process tree that a supervisor starts carries its own value of this variable."""
 
+LOOK = 0.02
+"""Seconds between two looks at a process that nobody tells us the end of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -138,7 +141,7 @@ def send(pid: int, number: int) -> bool:
 def watch_exit(pid: int, callback: Callable[[], None]) -> Callable[[], None]:
     """Calls `callback` once in the running loop when `pid` has ended. The result of this function ends the watch.
 
-    The process needs not be a child where the kernel offers pidfds; elsewhere it must be one.
+    Where the kernel offers no pidfds, a thread waits for a child, and looks at any other process from time to time.
     """
     loop = asyncio.get_running_loop()
     if LINUX:
@@ -148,14 +151,17 @@ def watch_exit(pid: int, callback: Callable[[], None]) -> Callable[[], None]:
             return loop.call_soon(callback).cancel
         except OSError:  # an old kernel or a sandbox
             pass
-    wanted = threading.Event()
+    wanted, pause = threading.Event(), threading.Event()
     wanted.set()
+
+    first = process(pid)
 
     def wait() -> None:
         try:
             os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
-        except ChildProcessError:
-            pass
+        except ChildProcessError:  # another process's child, such as a fork of a zygote
+            while first is not None and wanted.is_set() and same(first):
+                pause.wait(LOOK)
         if wanted.is_set() and not loop.is_closed():
             loop.call_soon_threadsafe(lambda: callback() if wanted.is_set() else None)
 

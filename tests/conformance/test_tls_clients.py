@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import smtplib
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +24,17 @@ from wire_proxy import World
 
 from jobcheck.clock import REAL
 from jobcheck.effects.ledger import Ledger
+from jobcheck.effects.mail import SmtpSink
 from jobcheck.effects.provider import HttpProvider
+from jobcheck.faults.toxics import ResetPeer, Slicer
 from jobcheck.history.records import Point
+from jobcheck.seeds import Seeds
 from jobcheck.services.spec import Address, Postgres, Provider, RabbitMQ, Redis, secured
 from jobcheck.tap.authority import ALPN, Authority
 from jobcheck.tap.gate import Armed
 from jobcheck.tap.listener import Slot
 from jobcheck.tap.sight import OUT, Sight, Trace
+from jobcheck.tap.toxic_engine import EmbeddedToxics
 from jobcheck.wire.registry import decoder_for
 from jobcheck.wire.unit import Kind
 
@@ -49,15 +54,25 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 @pytest.fixture(scope="module")
-def servers(world: World) -> dict[str, Address]:
-    specs = {"redis": Redis(), "postgres": Postgres(), "amqp": RabbitMQ()}
-    return {protocol: world.service(spec).address for protocol, spec in specs.items()}
+def redis_server(world: World) -> Address:
+    return world.service(Redis()).address
+
+
+@pytest.fixture(scope="module")
+def postgres_server(world: World) -> Address:
+    return world.service(Postgres()).address
+
+
+@pytest.fixture(scope="module")
+def amqp_server(world: World) -> Address:
+    return world.service(RabbitMQ()).address
 
 
 class Tap:
     """A TLS tap in front of a server, and what it saw."""
 
-    def __init__(self, world: World, authority: Authority, protocol: str, server: Address) -> None:
+    def __init__(self, world: World, authority: Authority, protocol: str, server: Address, asks: bool) -> None:
+        self.asks = asks
         self.world = world
         self.protocol = protocol
         self.server = server
@@ -65,7 +80,7 @@ class Tap:
         self.slot = Slot("w1", Trace(REAL))
 
     def open(self) -> None:
-        decoder = partial(decoder_for, self.protocol, tls=True)
+        decoder = partial(decoder_for, self.protocol, tls=self.asks)
         target = (self.server.host, self.server.port)
         port = self.world.run(self.slot.tap(self.protocol, target, decoder, tls=self.tls))
         moved = Address(
@@ -87,7 +102,7 @@ class Tap:
 
 
 @pytest.fixture
-def tapped(world: World, authority: Authority, servers: dict[str, Address], monkeypatch: pytest.MonkeyPatch):
+def tapped(world: World, authority: Authority, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
     """Makes TLS taps; this process finds the authority as a worker would."""
     for name, value in authority.environment().items():
         monkeypatch.setenv(name, value)
@@ -95,8 +110,8 @@ def tapped(world: World, authority: Authority, servers: dict[str, Address], monk
         monkeypatch.delenv(name, raising=False)
     taps: list[Tap] = []
 
-    def make(protocol: str, server: Address | None = None) -> Tap:
-        tap = Tap(world, authority, protocol, server or servers[protocol])
+    def make(protocol: str, server: Address, asks: bool = True) -> Tap:
+        tap = Tap(world, authority, protocol, server, asks)
         taps.append(tap)
         tap.open()
         return tap
@@ -148,8 +163,8 @@ def test_httpx_keeps_to_http_1_whatever_it_could_speak(tapped, payments):
     assert tap.shapes() == ["POST /charges", "POST /charges"]
 
 
-def test_redis_over_rediss(tapped):
-    tap = tapped("redis")
+def test_redis_over_rediss(tapped, redis_server):
+    tap = tapped("redis", redis_server)
     assert "rediss://" in tap.url
     with redis.Redis.from_url(tap.url) as client:
         client.set("key", "x" * 300_000)
@@ -157,8 +172,8 @@ def test_redis_over_rediss(tapped):
     assert tap.shapes()[-2:] == ["SET key", "GET key"]
 
 
-def test_asyncio_redis_over_rediss(tapped):
-    tap = tapped("redis")
+def test_asyncio_redis_over_rediss(tapped, redis_server):
+    tap = tapped("redis", redis_server)
 
     async def main() -> None:
         async with redis.asyncio.Redis.from_url(tap.url) as client:
@@ -169,8 +184,8 @@ def test_asyncio_redis_over_rediss(tapped):
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-full", "verify-ca", "prefer"])
-def test_psycopg_with_every_sslmode(tapped, mode):
-    tap = tapped("postgres")
+def test_psycopg_with_every_sslmode(tapped, mode, postgres_server):
+    tap = tapped("postgres", postgres_server)
     assert tap.url.endswith("?sslmode=require")
     with psycopg.connect(tap.url.replace("require", mode)) as connection:
         assert connection.pgconn.ssl_in_use
@@ -179,17 +194,17 @@ def test_psycopg_with_every_sslmode(tapped, mode):
     assert "postgres startup" in [sight.unit.shape for sight in tap.slot.trace.sights]
 
 
-def test_psycopg_that_begins_with_tls_at_once(tapped):
+def test_psycopg_that_begins_with_tls_at_once(tapped, postgres_server):
     if psycopg.pq.version() < 170000:
         pytest.fail(f"libpq {psycopg.pq.version()} knows no sslnegotiation")
-    tap = tapped("postgres")
+    tap = tapped("postgres", postgres_server)
     with psycopg.connect(tap.url + "&sslnegotiation=direct") as connection:
         connection.execute("select 1")
     assert tap.shapes() == ["BEGIN", "SELECT", "COMMIT"]
 
 
-def test_asyncpg(tapped):
-    tap = tapped("postgres")
+def test_asyncpg(tapped, postgres_server):
+    tap = tapped("postgres", postgres_server)
 
     async def main() -> None:
         connection = await asyncpg.connect(tap.url.replace("require", "verify-full"))
@@ -200,8 +215,8 @@ def test_asyncpg(tapped):
     assert "CREATE TABLE t" in tap.shapes()
 
 
-def test_kombu_over_amqps(tapped, authority):
-    tap = tapped("amqp")
+def test_kombu_over_amqps(tapped, authority, amqp_server):
+    tap = tapped("amqp", amqp_server)
     assert tap.url.startswith("amqps://")
     trust = {"ca_certs": str(authority.file), "cert_reqs": ssl.CERT_REQUIRED}
     with kombu.Connection(tap.url, ssl=trust) as connection:
@@ -214,8 +229,8 @@ def test_kombu_over_amqps(tapped, authority):
     assert "basic.publish orders" in tap.shapes()
 
 
-def test_py_amqp_without_a_word_about_certificates(tapped):
-    tap = tapped("amqp")
+def test_py_amqp_without_a_word_about_certificates(tapped, amqp_server):
+    tap = tapped("amqp", amqp_server)
     connection = amqp.Connection(
         f"{HOST}:{tap.address.port}",
         tap.address.user,
@@ -227,6 +242,29 @@ def test_py_amqp_without_a_word_about_certificates(tapped):
     connection.channel().queue_declare("plain", auto_delete=True)
     connection.close()
     assert "queue.declare plain" in tap.shapes()
+
+
+@pytest.fixture
+def mailbox(world: World) -> Iterator[SmtpSink]:
+    sink = SmtpSink("mail", Ledger(REAL), tls=True)
+    world.run(sink.start())
+    yield sink
+    world.run(sink.stop())
+
+
+@pytest.mark.parametrize("implicit", [True, False], ids=["smtps", "starttls"])
+def test_smtplib(tapped, mailbox, implicit):
+    tap = tapped("smtp", Address("smtp", mailbox.host, mailbox.port), asks=not implicit)
+    trust = ssl.create_default_context()
+    maker = partial(smtplib.SMTP_SSL, context=trust) if implicit else smtplib.SMTP
+    with maker(HOST, tap.address.port, timeout=10) as client:
+        if not implicit:
+            client.starttls(context=trust)
+        client.login("shop", "password")
+        client.sendmail("shop@example.com", ["ann@example.com"], "Subject: Paid\r\n\r\nThanks")
+    assert tap.shapes() == ["DATA"]
+    assert [effect.fields["subject"] for effect in mailbox.ledger.since(0)] == ["Paid"]
+    assert tap.notes == []
 
 
 # What the tap can do with it
@@ -279,9 +317,9 @@ def test_plain_traffic_passes_and_is_named(tapped, payments):
     assert "plain traffic came to an address that is declared with tls=True" in tap.notes[0]
 
 
-def test_postgres_without_tls_still_answers_no(world, servers):
+def test_postgres_without_tls_still_answers_no(world, postgres_server):
     slot = Slot("w1", Trace(REAL))
-    server = servers["postgres"]
+    server = postgres_server
     port = world.run(slot.tap("db", (server.host, server.port), partial(decoder_for, "postgres")))
     with pytest.raises(psycopg.OperationalError, match="does not support SSL"):
         psycopg.connect(f"postgresql://{server.user}@{HOST}:{port}/{server.path}?sslmode=require")
@@ -290,8 +328,8 @@ def test_postgres_without_tls_still_answers_no(world, servers):
     world.run(slot.close())
 
 
-def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped):
-    tap = tapped("postgres")
+def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped, postgres_server):
+    tap = tapped("postgres", postgres_server)
     seen: list[str] = []
 
     class Passes:
@@ -303,3 +341,21 @@ def test_the_gate_is_asked_about_what_postgres_clients_encrypt(tapped):
     with psycopg.connect(tap.url) as connection:
         connection.execute("select 1")
     assert "postgres COMMIT" in seen
+
+
+# Toxics act inside
+
+
+def test_toxics_act_on_what_is_encrypted(tapped, payments, world):
+    tap = tapped("http", Address("http", payments.host, payments.port))
+    engine = EmbeddedToxics(Seeds(1))
+    world.run(engine.attach(tap.slot))
+    world.run(engine.add("w1:http", Slicer(average_size=7, size_variation=0, delay=0), name="slices"))
+    world.run(engine.add("w1:http", Slicer(average_size=7, size_variation=0, delay=0, stream="upstream"), name="up"))
+    assert requests.post(f"{tap.address.base}/charges", data=b"x" * 5000, timeout=10).status_code == 201
+    world.run(engine.add("w1:http", ResetPeer(timeout=0), name="reset"))
+    with pytest.raises(requests.ConnectionError):
+        requests.post(f"{tap.address.base}/charges", timeout=10)
+    world.run(engine.reset())
+    assert requests.post(f"{tap.address.base}/charges", timeout=10).status_code == 201
+    world.run(engine.close())

@@ -71,6 +71,34 @@ def test_an_app_that_starts_threads_at_import_is_booted_and_not_forked(tmp_path:
     assert "threads pool" in warned[0]
 
 
+IMPORTED = """
+import os
+from pathlib import Path
+with Path(__file__).with_name("imported").open("a") as out:
+    out.write(f"{os.getpid()}\\n")
+"""
+
+
+def test_the_modules_of_the_tasks_are_imported_once_and_not_by_every_worker(tmp_path: Path) -> None:
+    (tmp_path / "more.py").write_text(IMPORTED)
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings='app.conf.include = ["more"]')))
+    assert layers(subject) == {"transport": 2}
+    importers = (tmp_path / "imported").read_text().splitlines()
+    assert len(importers) == 3, "the producer and the zygotes of two seats"
+
+
+def test_task_modules_that_start_threads_are_imported_by_every_worker_which_is_still_forked(tmp_path: Path) -> None:
+    thread = "import threading\nthreading.Thread(target=threading.Event().wait, name='pool', daemon=True).start()"
+    (tmp_path / "more.py").write_text(IMPORTED + thread)
+    bus, seen = Bus(), list[Event]()
+    bus.subscribe(seen.append)
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings='app.conf.include = ["more"]'), bus=bus))
+    assert layers(subject) == {"transport": 2}
+    assert not [event for event in seen if isinstance(event, Warned)]
+    importers = (tmp_path / "imported").read_text().splitlines()
+    assert len(importers) > 3 + subject.coverage.fired
+
+
 def test_an_eager_app_is_named_when_no_job_arrives(tmp_path: Path) -> None:
     reference = tiny.write(tmp_path, settings="app.conf.task_always_eager = True")
     with pytest.raises(CaseError, match="the app runs jobs eagerly"):

@@ -64,7 +64,13 @@ def supervised(tmp_path: Path, body: Callable[[Supervisor], Awaitable[None]]) ->
     asyncio.run(main())
 
 
-def test_a_tree_kill_reaches_children_that_left_the_group_the_session_and_the_parent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("linux", [True, False], ids=["proc", "psutil"])
+def test_a_tree_kill_reaches_children_that_left_the_group_the_session_and_the_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linux: bool
+) -> None:
+    """Also without /proc and without pidfds, as on macOS."""
+    monkeypatch.setattr(platform, "LINUX", linux)
+
     async def body(supervisor: Supervisor) -> None:
         worker = await supervisor.start(spec(FAMILY, tmp_path, ReadyLine("^ready$")))
         await worker.ready()

@@ -25,7 +25,7 @@ tiny = jobcheck.Rig(
     jobcheck.celery("tiny:app"),
     upstreams={
         "broker": jobcheck.redis(tls=True),
-        "db": jobcheck.postgres(tls=True, setup="schema.sql"),
+        "db": jobcheck.postgres(tls=True, setup="python migrate.py"),
         "payments": jobcheck.provider(tls=True),
     },
     env={"BROKER_URL": "{broker.url}", "DB": "{db.url}", "PAY": "{payments.base}"},
@@ -46,10 +46,18 @@ def row(case):
 CHARGED_ONCE = (exactly_once("payments POST /charges"),)
 
 
+MIGRATE = """
+import os, psycopg
+with psycopg.connect(os.environ["DB"].replace("require", "verify-full")) as db:
+    assert db.pgconn.ssl_in_use
+    db.execute("create table done (key text)")
+"""
+
+
 def app(folder: Path) -> str:
     reference = tiny.write(folder, BODY)
     (folder / "rig.py").write_text(RIG)
-    (folder / "schema.sql").write_text("create table done (key text)")
+    (folder / "migrate.py").write_text(MIGRATE)
     return reference
 
 

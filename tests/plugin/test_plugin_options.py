@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
+
 import pytest
 
 USES = """
@@ -136,3 +139,42 @@ def test_a_suite_without_explorations_loads_no_engine(pytester, plugin):
         """
     )
     pytester.runpytest_subprocess(*plugin).assert_outcomes(passed=1)
+
+
+def test_the_fixtures_of_a_user_are_pytests_own_and_two_of_ours(pytester, monkeypatch):
+    """No library that jobcheck brings along registers any."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+    def fixtures(*options):
+        result = pytester.runpytest_subprocess("--fixtures", "-v", *options)
+        assert result.ret is pytest.ExitCode.OK
+        found = [re.match(r"(\w+)(?: \[\w+ scope\])? -- (\S+?):\d+", line) for line in result.outlines]
+        return {one[1]: one[2] for one in found if one}
+
+    ours = fixtures("-p", "jobcheck.pytest_plugin")
+    assert ours.keys() - fixtures().keys() == {"jobcheck_rig", "jobcheck_handler"}
+    brought = needed_by("jobcheck")
+    assert {"click", "rich", "redis", "markdown_it_py"} <= brought
+    plugins = importlib.metadata.entry_points(group="pytest11")
+    assert {_name(one.dist.name) for one in plugins if one.dist} & brought == {"jobcheck"}
+
+
+def needed_by(name: str) -> set[str]:
+    """A distribution and all that it needs, extras left out."""
+    found, waiting = set(), [_name(name)]
+    while waiting:
+        one = waiting.pop()
+        if one in found:
+            continue
+        try:
+            requires = importlib.metadata.requires(one) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue  # another platform's, or another Python's
+        found.add(one)
+        names = [re.split(r"[ ;<>=!~\[(]", line)[0] for line in requires if "extra ==" not in line]
+        waiting += map(_name, names)
+    return found
+
+
+def _name(name: str) -> str:
+    return re.sub(r"[-_.]+", "_", name).lower()

@@ -11,9 +11,13 @@ from ...errors import JobcheckError, WaitTimeout
 from ...faults.actions import (
     Action,
     ArmKill,
+    ArmStop,
+    ArmTrouble,
+    BeginTrouble,
     DeployProducer,
     DeployWorker,
     DuplicateDelivery,
+    EndTrouble,
     KillWorker,
     PointReached,
     RestartWorker,
@@ -26,6 +30,8 @@ from ...tap.sight import Sight
 from .gate import Arm
 from .network import Weather
 from .posts import Fallen, Post
+from .probes import Probes
+from .troubles import UNREACHABLE, Troubles
 from .world import Done, World
 
 COPY_WITHIN = 1.0
@@ -44,12 +50,16 @@ class Actor:
     def __init__(self, world: World, said: Callable[[Done], None]) -> None:
         self.world = world
         self.weather = Weather(world.lane, world.posts, world.book, world.work, world.producers)
+        self.troubles = Troubles(world.lane, world.book, world.work)
+        self.probes = Probes(world.work, world.book)
         self._said = said
         self._tasks = Tasks()
         self._going = 0
         self._resting = asyncio.Event()
         self._resting.set()
-        self._arms: list[tuple[Arm, ArmKill]] = []
+        self._arms: list[tuple[Arm, ArmKill | ArmStop | ArmTrouble]] = []
+        self._owed: list[Fallen] = []
+        """What is to be recovered when the broker is well again."""
         self._within = world.lane.stage.seeds.stream("kill", "moment within a job")
         self._crashes: dict[str, int] = {}
 
@@ -62,8 +72,12 @@ class Actor:
         """Starts an action; what it does is in `world.done` when it is over."""
         if isinstance(action, KillWorker):
             self._task(action, self._kill(action.worker, action.scope, action.restart, action))
-        elif isinstance(action, ArmKill):
+        elif isinstance(action, ArmKill | ArmStop | ArmTrouble):
             self._arm(action)
+        elif isinstance(action, BeginTrouble):
+            self._task(action, self.troubles.begin(action, self._tell))
+        elif isinstance(action, EndTrouble):
+            self._task(action, self._end(action))
         elif isinstance(action, RestartWorker):
             self._task(action, self._start(action.worker))
         elif isinstance(action, StopWorker):
@@ -90,7 +104,9 @@ class Actor:
         for post in self.world.posts.values():
             post.gate.arms.clear()
             post.gate.let_go()
+        await self.troubles.heal(self._tell)
         await self.weather.heal(self._tell)
+        await self._recover_owed()
         await asyncio.gather(*(self._up(post) for post in self.world.posts.values()))
 
     async def crashed(self, post: Post) -> None:
@@ -111,6 +127,7 @@ class Actor:
         return len(tags)
 
     async def close(self) -> None:
+        await self.probes.close()
         await self._tasks.close()
 
     # One action each
@@ -123,7 +140,7 @@ class Actor:
     async def _guarded(self, action: Action, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (JobcheckError, OSError) as error:
+        except (JobcheckError, *UNREACHABLE) as error:
             self._tell(action, f"failed: {error}")
         finally:
             self._going -= 1
@@ -163,11 +180,13 @@ class Actor:
             return False
         return post.alive
 
-    def _arm(self, action: ArmKill) -> None:
-        arm = Arm(action.point, action.scope, action.restart, action.fault)
+    def _arm(self, action: ArmKill | ArmStop | ArmTrouble) -> None:
+        word = "killed" if isinstance(action, ArmKill) else "SIGTERM" if isinstance(action, ArmStop) else ""
+        arm = Arm(action.point, word or f"{action.upstream} fails")  # type: ignore[union-attr]
         self._arms.append((arm, action))
+        wanted = ANY if isinstance(action, ArmTrouble) else action.worker
         for name, post in self.world.posts.items():
-            if action.worker in (ANY, name):
+            if wanted in (ANY, name):
                 post.gate.arms.append(arm)
 
     def strike(self, worker: str, arm: Arm, hit: Sight) -> None:
@@ -176,10 +195,26 @@ class Actor:
             if arm in post.gate.arms:
                 post.gate.arms.remove(arm)
         found = next((pair for pair in self._arms if pair[0] is arm), None)
-        if found is not None:
-            self._arms.remove(found)
-            self.world.book.happened(PointReached())
-            self._task(found[1], self._kill(worker, arm.scope, arm.restart, found[1], hit))
+        if found is None:
+            return
+        self._arms.remove(found)
+        action, happened = found[1], self.world.book.happened
+        if isinstance(action, ArmKill):
+            self._task(action, self._kill(worker, action.scope, action.restart, action, hit))
+            happened(PointReached())
+        elif isinstance(action, ArmTrouble):
+            begin = BeginTrouble(action.upstream, action.how, fault=action.fault)
+            self._task(begin, self.troubles.begin(begin, self._tell, hit))
+            happened(PointReached(tuple(action.then())))
+        else:
+            self._task(action, self._stop(worker, action.version, action, hit=hit))
+            happened(PointReached(tuple(action.then(worker))))
+
+    async def _end(self, action: EndTrouble) -> None:
+        """A server is well again: what had to wait for it is done, and a job is enqueued to see whether it runs."""
+        if await self.troubles.end(action, self._tell):
+            await self._recover_owed()
+            self.probes.start(action.text)
 
     async def _start(self, worker: str) -> None:
         post = self.world.posts[worker]
@@ -190,16 +225,19 @@ class Actor:
     async def _up(self, post: Post) -> None:
         await self._start(post.name)
 
-    async def _stop(self, worker: str, version: str | None, action: Action, least: float = 0.0) -> None:
+    async def _stop(
+        self, worker: str, version: str | None, action: Action, least: float = 0.0, hit: Sight | None = None
+    ) -> None:
         """A polite stop, and the next worker; of another version where one is named."""
         post = self.world.posts[worker]
         async with post.busy:
             if (young := post.since + least - self.world.book.now()) > 0 and least:
                 await asyncio.sleep(young)
-            await self._given_a_job(post)
+            if hit is None:
+                await self._given_a_job(post)
             running = self.world.book.running(worker)
             if post.alive:
-                await self._recover(await post.stop(self.world.ready))
+                await self._recover(await post.stop(self.world.ready, hit))
             if version is not None:
                 post.serve(self.world.lane.of_version(self.world.rigs[version]), version)
             await post.start(self.world.ready)
@@ -253,6 +291,9 @@ class Actor:
         tags = [tag for tag in fallen.tags if tag]
         if not tags:
             return
+        if not self.troubles.well(system.broker):
+            self._owed.append(fallen)
+            return
         lease = world.settings.lease
         if await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call) and lease:
             world.note(
@@ -261,12 +302,17 @@ class Actor:
         if gone := await self._expire(fallen.jobs):
             world.note("expired with the lease: " + ", ".join(gone))
 
+    async def _recover_owed(self) -> None:
+        owed, self._owed = self._owed, []
+        for fallen in owed:
+            await self._recover(fallen)
+
     async def _expire(self, jobs: Iterable[str]) -> list[str]:
         """Keys that these jobs set and that would not have outlived the lease either."""
         gone = []
         for number in jobs:
             for upstream, key, seconds in self.world.book.jobs[number].lives:
-                if seconds < self.world.settings.lease:
+                if seconds < self.world.settings.lease and self.troubles.well(upstream):
                     async with redis_client(self.world.lane.addresses[upstream]) as client:
                         if await client.delete(key):
                             gone.append(key.decode(errors="replace"))

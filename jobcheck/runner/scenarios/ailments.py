@@ -40,6 +40,8 @@ def is_at(sight: Sight, name: str) -> bool:
         return False
     if sight.way == OUT and sight.unit.kind not in COUNTED:
         return False
+    if sight.role in ("reserve", "ack") and name == f"{sight.upstream} {sight.role}":
+        return True
     found = name_of(sight)
     return found == name or found.startswith(f"{name} ")
 

@@ -276,7 +276,8 @@ class Scribe:
         self._book.delivered(number, unit, delivery)
 
     def _reserved(self, before: set[str]) -> None:
-        """A reservation is that of the oldest delivery without one."""
+        """A reservation is that of the oldest delivery without one, on a connection that is still there."""
+        self._unreserved = [pair for pair in self._unreserved if not pair[1].stranded]
         if self._unreserved:
             number, delivery = self._unreserved.pop(0)
             delivery.reserved = True

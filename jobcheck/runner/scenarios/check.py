@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ...errors import UsageError
-from ...faults.model import Duplicate, Fault, Kill, Outage, Poison
+from ...faults.model import Deploy, Duplicate, Fail, Fault, Kill, Outage, Poison, Restart
 from ...faults.outages import KEY
 from ...faults.where import Where
 from ...scenario.model import EMBEDDED, TOXIPROXY, BackoffIs, Scenario
 from ...scenario.parse import parse
 from ...scenario.read_outages import OUTAGE_FIELDS
-from ...services.spec import Provider
+from ...services.spec import Postgres, Provider, RabbitMQ, Redis
 from ..asked import found
 from ..rig import Rig, load_rig
 
@@ -41,7 +41,7 @@ def rig_of(scenario: Scenario, folder: Path) -> Rig:
 
 def check_scenario(scenario: Scenario, rig: Rig) -> None:
     """Raises UsageError with a line for each thing that the rig has not."""
-    wrong = [text for fault in scenario.faults for text in _fault(fault, rig, scenario)]
+    wrong = [text for fault in scenario.faults for text in (*_fault(fault, rig, scenario), *_point(fault, rig))]
     for name, where in [(scenario.workload.enqueue, scenario.workload.where.lead("enqueue"))] + [
         (name, scenario.where.lead("settle")) for name in scenario.settle
     ]:
@@ -91,10 +91,35 @@ def _fault(fault: Fault, rig: Rig, scenario: Scenario) -> Iterable[str]:
                 f"{fault.where.lead(field)}{field!r} is said of an HTTP provider, and {fault.upstream!r} is "
                 f"{spec.kind}; leave it out: connections are refused then"
             )
-    elif isinstance(fault, Kill) and fault.point is not None:
-        yield from _upstream(fault.point.name.partition(" ")[0], rig, fault.where, "point")
+    elif isinstance(fault, Fail):
+        yield from _service(fault, rig)
     elif isinstance(fault, Duplicate) and fault.mode == "while running" and scenario.workers < 2:
         yield f"{fault.where.lead('mode')}a copy runs beside the first one on another worker; set workers: 2"
+
+
+def _point(fault: Fault, rig: Rig) -> Iterable[str]:
+    if isinstance(fault, Kill | Restart | Fail | Deploy) and fault.point is not None:
+        yield from _upstream(fault.point.name.partition(" ")[0], rig, fault.where, "point")
+
+
+def _service(fault: Fail, rig: Rig) -> Iterable[str]:
+    """Only brokers and databases that jobcheck starts itself are made to fail."""
+    spec = rig.upstreams.get(fault.service)
+    lead = fault.where.lead(fault.how)
+    if spec is None:
+        yield f"{lead}{_unknown('upstream', fault.service, list(rig.upstreams))}"
+    elif not isinstance(spec, Redis | Postgres | RabbitMQ):
+        yield f"{lead}{fault.service!r} is a stand-in of kind {spec.kind}, no server; say outage: {fault.service}"
+    elif spec.url:
+        yield (
+            f"{lead}{fault.service!r} is given by its url, and jobcheck restarts, wipes and hampers only servers that "
+            "it started itself; leave the url out of the rig"
+        )
+    elif fault.how == "wipe" and fault.service != rig.system.broker:
+        yield (
+            f"{lead}{fault.service!r} is not the broker: what is wiped is the queue's storage; rows of a database are "
+            "what the jobs are judged by"
+        )
 
 
 def _upstream(name: str, rig: Rig, where: Where, field: str) -> Iterable[str]:

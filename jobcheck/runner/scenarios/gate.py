@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...faults.model import NamedPoint, Scope
+from ...faults.model import NamedPoint
 from ...tap.gate import COUNTED
 from ...tap.link import Link
 from ...tap.sight import IN, OUT, Sight
@@ -17,13 +17,11 @@ from .book import Book, Message
 
 @dataclass(slots=True, eq=False)
 class Arm:
-    """A kill that waits for its point; shared by the gates of all workers that it may hit."""
+    """A strike that waits for its point; shared by the gates of all workers that it may hit."""
 
     point: NamedPoint
-    scope: Scope
-    restart: float | None
-    number: int
-    """Of the step of the plan."""
+    word: str = "killed"
+    """What the story says of it."""
     count: int = 0
     fired: bool = False
     _awaited: Sight | None = None
@@ -74,7 +72,7 @@ class PostGate:
         for arm in self.arms:
             if arm.hits(sight):
                 sight.fate = "struck"
-                self._say(sight, "strike", f"killed {arm.point.text}")
+                self._say(sight, "strike", f"{arm.word} {arm.point.text}")
                 self._strike(self._worker, arm, sight)
                 return True
         for ailment in self.ailments:

@@ -11,18 +11,20 @@ from ...checks.clean import Clean, uncontracted
 from ...checks.contracts import Contract, at_least_once
 from ...checks.counts import CaseOutcome, CaseResult, Counts, Tally, tally
 from ...explore.causes import HANDLER, SETTINGS, TRANSPORT
-from ...faults.model import Deploy, Duplicate, Fault, Outage, Poison
+from ...faults.model import Deploy, Duplicate, Fail, Fault, Outage, Poison
 from ...history.ids import short_id
 from ...history.records import Effect, Verdict
 from ...scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, RecoveredWithin, Scenario
-from ...systems.contract import Settings, System
+from ...systems.contract import Blame, Settings, System
 from .book import DIED, ENDED, Book, Job
+from .probes import HEALING, Probe
 from .providers import attempts_of
 from .work import Enqueued
 from .world import Done
 
 SHOWN = 20
 """Bad cases that are told in full."""
+RUNS = "a job enqueued after the recovery runs"
 VISIBLE = "visible"
 """In place of a layer: filed as failed after a fault of the network, which is what is asked of it."""
 
@@ -45,6 +47,10 @@ class Seen:
     """Why the run says less than it should."""
     aborted: bool = False
     """It was stopped: that faults are missing is no news then."""
+    advice: dict[str, None] = field(default_factory=dict)
+    """What is found while judging that people should know."""
+    probes: Sequence[Probe] = ()
+    """Cases that were enqueued after a recovery, the last one when all was over."""
 
 
 @dataclass(slots=True)
@@ -64,6 +70,7 @@ def judge_scenario(seen: Seen) -> Judged:
     layers = {result.case.id: _layer(result, seen) for result in found.bad}
     faults = [_fault(number, fault, seen) for number, fault in enumerate(seen.scenario.faults)]
     expectations = [_expectation(item, found, layers, seen) for item in seen.scenario.expect]
+    expectations += [_runs_again(probe) for probe in seen.probes if probe.after == HEALING]
     problems = [seen.problem] if seen.problem else []
     if not seen.aborted:
         problems += [f"not exercised: {item['text']} never met a running job" for item in faults if not item["met"]]
@@ -124,10 +131,25 @@ def _layer(result: CaseResult, seen: Seen) -> str:
         return VISIBLE
     if any(item.verdict is not Verdict.LOST for item in result.broken):
         return HANDLER
+    if stored := _lost_in_storage(jobs, seen):
+        seen.advice[stored.advice] = None
+        return stored.layer
     for job in jobs:
         if _unfinished(job) and (last := job.last) is not None:
             return seen.system.blame_loss(last.passed, "", seen.settings).layer
     return HANDLER
+
+
+def _lost_in_storage(jobs: Sequence[Job], seen: Seen) -> Blame | None:
+    """A job was put on the broker and never handed out, and the broker failed: who could have kept it."""
+    if seen.book.filed(jobs[0].case) if jobs else True:
+        return None
+    if all(job.deliveries for job in jobs):
+        return None
+    broker = seen.system.broker
+    hows = {fault.how for fault in seen.scenario.faults if isinstance(fault, Fail) and fault.service == broker}
+    worst = next((how for how in ("wipe", "kill", "restart") if how in hows), "")
+    return seen.system.blame_storage(worst) if worst else None
 
 
 def _unfinished(job: Job) -> bool:
@@ -139,7 +161,7 @@ def _unfinished(job: Job) -> bool:
 
 
 def _soft(scenario: Scenario) -> bool:
-    return any(isinstance(fault, Poison | Outage) for fault in scenario.faults)
+    return any(isinstance(fault, Poison | Outage | Fail) for fault in scenario.faults)
 
 
 # Expectations
@@ -148,6 +170,12 @@ def _soft(scenario: Scenario) -> bool:
 def _expectation(item: Any, found: Tally, layers: dict[str, str], seen: Seen) -> dict[str, Any]:
     held, detail = _held(item, found, layers, seen)
     return {"text": item.text, "line": item.where.line, "held": held, "detail": detail}
+
+
+def _runs_again(probe: Probe) -> dict[str, Any]:
+    """Nobody has to write this one down: without it a recovery is none."""
+    detail = f"a job enqueued after the healing {probe.problem}" if probe.problem else ""
+    return {"text": RUNS, "line": 0, "held": not probe.problem, "detail": detail}
 
 
 def _held(item: Any, found: Tally, layers: dict[str, str], seen: Seen) -> tuple[bool | None, str]:

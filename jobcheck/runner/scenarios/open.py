@@ -10,7 +10,7 @@ from pathlib import Path
 from ...aio import Tasks
 from ...checks.clean import Clean, lines_to_paste, unmatched
 from ...errors import CaseError, UsageError
-from ...faults.model import Deploy
+from ...faults.model import Deploy, Fail
 from ...scenario.model import Scenario
 from ...tap.sight import Sight
 from ..rig import Rig
@@ -46,6 +46,11 @@ async def open_world(
     strike: Callable[[str, Arm, Sight], None],
 ) -> World:
     """Boots the producers and prepares the workers' posts. Raises UsageError, ServiceError or WorkerError."""
+    kept = [
+        f"{name} on disk: {says}"
+        for name in dict.fromkeys(fault.service for fault in scenario.faults if isinstance(fault, Fail))
+        if (says := await lane.services[name].keep())
+    ]
     rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
     first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
     first = first or next(iter(scenario.versions), "")
@@ -69,7 +74,7 @@ async def open_world(
         scribe.slot = slot
         gate = PostGate(book, name, rig.system.broker, strike)
         posts[name] = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, boot)
-    return World(lane, posts, producers, work, book, settings, recovery, rigs, scenario.timeouts.ready)
+    return World(lane, posts, producers, work, book, settings, recovery, rigs, scenario.timeouts.ready, list(kept))
 
 
 async def start_all(world: World) -> None:

@@ -103,13 +103,18 @@ class Post(Seat):
             await hit.link.cut(1.0)
         return Fallen(tuple(jobs), ())
 
-    async def stop(self, grace: float) -> Fallen:
-        """SIGTERM, then what it leaves behind; SIGKILL after `grace` seconds."""
+    async def stop(self, grace: float, hit: Sight | None = None) -> Fallen:
+        """SIGTERM, then what it leaves behind; SIGKILL after `grace` seconds. A message that is held goes on."""
         self.wanted_up = False
-        self.gate.let_go()
         if self._worker is not None:
-            await self._worker.stop(grace)
+            # The first one sends its signal before it waits: what was held goes on under the signal.
+            await asyncio.gather(self._worker.stop(grace), self._let_on(hit))
         return await self._remove()
+
+    async def _let_on(self, hit: Sight | None) -> None:
+        self.gate.let_go()
+        if hit is not None:
+            hit.link.release(hit.way)
 
     async def clear(self) -> Fallen:
         """The worker has ended by itself: what it left behind."""

@@ -60,9 +60,15 @@ class Calm:
 
     async def now(self) -> bool:
         """Whether no job is anywhere at this moment, whatever the plan still has in mind."""
-        if self._jobs():
+        if self._jobs() or not self._actor.troubles.well(self._world.lane.rig.system.broker):
             return False
         return not await self._depth() and not self._jobs()
+
+    async def standing(self) -> str:
+        """Who stands about while work waits: for a system that does not go on."""
+        alive = [post.name for post in self._world.posts.values() if post.alive]
+        who = f"{', '.join(alive)} {'lives' if len(alive) == 1 else 'live'}" if alive else "no worker lives"
+        return f"{who}, and {await self._depth()} job(s) are on the broker"
 
     async def _depth(self) -> int:
         """Jobs on the broker."""
@@ -85,9 +91,8 @@ class Calm:
                 return f"{post.name} is not running" + (f": {post.problem}" if post.problem else "")
             if flying := post.slot.in_flight():
                 return f"{flying[0].upstream} {flying[0].unit.shape} of {post.name} waits for its answer"
-        for provider in world.lane.providers.values():
-            if provider.waiting:
-                return f"{provider.waiting} call(s) wait in the queue of {provider.name}"
+        if queued := world.lane.queued:
+            return queued
         silence = world.lane.trace.quiet_for()
         running = world.book.running()
         if running and (world.book.tells or silence < SILENCE) and not self._only_stranded(running):

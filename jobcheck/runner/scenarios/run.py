@@ -13,6 +13,7 @@ from ...errors import Aborted, CaseError, JobcheckError, WaitTimeout
 from ...events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
 from ...faults.actions import Happening, Heal, StartWorkload, WentQuiet
 from ...faults.describe import describe
+from ...faults.model import Fail
 from ...faults.plan import Plan
 from ...faults.schedule import Schedule
 from ...history.records import CaseRecord
@@ -26,6 +27,7 @@ from .gate import Arm
 from .judge import Judged, Seen, judge_scenario
 from .lane import ScenarioLane
 from .open import Baseline, open_world, record_clean, start_all
+from .probes import HEALING
 from .providers import told
 from .quiet import Calm
 from .world import Done, World
@@ -214,10 +216,28 @@ class ScenarioRun:
             self._phase = "settle"
             await self._settle()
             left = await self._calm.reached(seconds, self._tasks, self._look)
+        quiet_at = book.now()
+        if self._failed and not ending.aborted:
+            left = await self._runs_again(seconds, left)
         if left:
             ending.problem = ending.problem or left
         else:
-            ending.recovered = book.now() - ending.healed_at
+            ending.recovered = quiet_at - ending.healed_at
+
+    @property
+    def _failed(self) -> bool:
+        """A broker or database failed on purpose."""
+        return any(isinstance(fault, Fail) for fault in self.scenario.faults)
+
+    async def _runs_again(self, seconds: float, left: str) -> str:
+        """Enqueues one more case when all is over, and waits until it is done; what is still going on."""
+        self._phase = "probe"
+        probe = await self._actor.probes.ask(HEALING)
+        if probe.problem:
+            silent = self._world.lane.trace.quiet_for()
+            probe.problem += f"; {await self._calm.standing()}; no message of a job for {silent:.0f} s"
+            return left or f"a job that was enqueued after the healing {probe.problem}"
+        return await self._calm.reached(seconds, self._tasks, self._look)
 
     async def _settle(self) -> None:
         for name in self.scenario.settle:
@@ -229,6 +249,7 @@ class ScenarioRun:
     async def _after(self, ending: Ending, seconds: float) -> None:
         """The same after something went wrong: all of it is tried, nothing of it raises."""
         self.schedule.abandon()
+        self._actor.troubles.hurry()
         self._calm = Calm(self._world, self._actor, lambda: False)
         problem = ending.problem
         try:
@@ -263,8 +284,11 @@ class ScenarioRun:
             recovered=ending.recovered,
             problem=problem,
             aborted=ending.aborted,
+            probes=self._actor.probes.asked,
         )
         judged: Judged = judge_scenario(seen)
+        for advice in seen.advice:
+            world.note(advice)
         report = {
             **self._about(ending),
             **judged.report,
@@ -307,6 +331,7 @@ class ScenarioRun:
             "aborted": ending.aborted,
             "healed_at": round(ending.healed_at, 3),
             "recovered": None if ending.recovered is None else round(ending.recovered, 3),
+            "probes": [probe.plain for probe in self._actor.probes.asked],
             "seconds": round(world.book.now(), 3),
             "actions": [
                 {"at": done.at, "text": done.text, "outcome": done.outcome, "met": done.met, "fault": done.fault}

@@ -65,6 +65,7 @@ class Producers:
         self._rigs = rigs
         self._makers: dict[str, _Maker] = {}
         self._numbers = 0
+        self._turn = asyncio.Lock()
         self.in_hand: CaseRecord | None = None
         """The case that is being made."""
 
@@ -85,6 +86,10 @@ class Producers:
 
     async def make(self, version: str, values: Mapping[str, Any]) -> Enqueued:
         """Runs the enqueue function once. One at a time: what is enqueued meanwhile belongs to this case."""
+        async with self._turn:
+            return await self._make(version, values)
+
+    async def _make(self, version: str, values: Mapping[str, Any]) -> Enqueued:
         self._numbers += 1
         number = (self._lane.number + 1) * 100_000 + self._numbers
         record = CaseRecord(f"case-{number}", number)
@@ -115,6 +120,10 @@ class Work:
         self._book = book
         self.values = values
         self.cases: list[Enqueued] = []
+        self.begun = 0
+        """Enqueue calls that were begun."""
+        self.extras = 0
+        """Cases that were enqueued beside the workload."""
         self.pace = Pace(workload.rate)
         self.over = False
         self.share = 1.0
@@ -139,6 +148,13 @@ class Work:
                 self.cases.append(Enqueued(record, False, str(error), self.version))
             self._given_up = True
 
+    async def extra(self) -> Enqueued:
+        """One more case, beside the workload and its rate. Raises WorkerError when the producer is gone."""
+        self.extras += 1
+        made = await self._producers.make(self.version, self.values(self._workload.count + self.extras))
+        self.cases.append(made)
+        return made
+
     async def run(self) -> None:
         """Puts in all cases: the n-th at n / rate, or as soon after it as the one before is done."""
         book, rate = self._book, self._workload.rate
@@ -154,11 +170,12 @@ class Work:
                 if self._stopped:
                     break
                 version = self.version if self.draw() < self.share else self.before
+                self.begun += 1
                 made = await self._producers.make(version, self.values(number))
                 if not self._given_up:
                     self.cases.append(made)
-                self.pace.count = len(self.cases)
-                self.pace.seconds = max(book.now() - begin, len(self.cases) / rate)
+                self.pace.count = number + 1
+                self.pace.seconds = max(book.now() - begin, self.pace.count / rate)
                 book.happened(CaseEnqueued())
         except WorkerError as error:
             self.trouble = str(error)

@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings
+from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings, Waiting
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
@@ -42,6 +42,10 @@ TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "ra
 USUAL_DELAY = 180
 """Seconds: Celery's `default_retry_delay` where a task has none of its own."""
 ORPHAN_MEND = "set task_reject_on_worker_lost=True: without it, Celery acknowledges the job of a child that was killed"
+WIPED = (
+    "jobs that wait are gone with the queue's storage, whatever the settings; keep in the database what is to be done, "
+    "and enqueue again what has no effect after a while"
+)
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
 
@@ -99,7 +103,8 @@ class Celery:
         if safe:
             argv += ["--", *SAFE]
         preload = (self.app.split(":")[0], *PRELOAD, *self.transport.preload)
-        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload)
+        jobs = (RECOVER, "import_jobs", self.app)
+        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload, jobs=jobs)
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -150,6 +155,10 @@ class Celery:
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         await self.transport.duplicate(address, delivery, call, self.app, next_up=next_up)
 
+    async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
+        told: list[dict[str, str]] = await call(RECOVER, "take_all", app=self.app, queues=list(settings.queues))
+        return [Waiting(one["id"], one["task"], one["arguments"]) for one in told]
+
     async def filed(self, address: Address, jobs: Sequence[str]) -> str:
         """Celery files nothing without a result backend: what failed is told by the worker's log alone."""
         return ""
@@ -164,6 +173,9 @@ class Celery:
         if how not in ("succeeded", "retry"):
             how = f"failed: {how} " + line[found.end() :].strip(" :")[:200]
         return found["job"], "retrying" if how == "retry" else how
+
+    def blame_storage(self, how: str) -> Blame:
+        return Blame("transport", WIPED) if how == "wipe" else self.transport.blame_storage(how)
 
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back

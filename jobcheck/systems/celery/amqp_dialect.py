@@ -21,16 +21,23 @@ class AmqpDialect:
 
     def __init__(self) -> None:
         self._held: dict[tuple[int, int], str] = {}
+        self._last: dict[int, int] = {}
+        """The last tag of each channel."""
+        self._turn = 0
+        """How often the worker has connected anew."""
         self.tasks: dict[str, str] = {}
         """Task names by job id, as seen."""
         self.due: dict[str, str] = {}
         """When a job is to run at the earliest, by job id: ISO 8601; empty: at once."""
 
     def held(self) -> list[str]:
-        return [f"{channel}/{tag}" for channel, tag in self._held]
+        turn = f"{self._turn}:" if self._turn else ""
+        return [f"{turn}{channel}/{tag}" for channel, tag in self._held]
 
     def reset(self) -> None:
         self._held.clear()
+        self._last.clear()
+        self._turn = 0
 
     def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
         shape, info = unit.shape, unit.info
@@ -53,10 +60,20 @@ class AmqpDialect:
 
     def _delivered(self, info: Any) -> Meaning:
         job, task, due = _job(info)
-        self._held[info["channel"], info["delivery_tag"]] = job
+        channel, tag = info["channel"], info["delivery_tag"]
+        if tag <= self._last.get(channel, 0):  # tags begin anew with a connection, whose broker gives all out again
+            self.reset_connection()
+        self._last[channel] = tag
+        self._held[channel, tag] = job
         if job:
             self.tasks[job], self.due[job] = task, due
         return Meaning("delivery", job)
+
+    def reset_connection(self) -> None:
+        """The worker has connected anew: what it held on the connection before is not its own any more."""
+        self._turn += 1
+        self._held.clear()
+        self._last.clear()
 
     def _settled(self, info: Any) -> Meaning:
         channel, tag = info["channel"], info["delivery_tag"]

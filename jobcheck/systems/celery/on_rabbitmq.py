@@ -11,6 +11,11 @@ from ..contract import AgentCall, Blame, Broker, Settings
 from .amqp_dialect import AmqpDialect
 from .calls import RECOVER
 
+CONFIRM = (
+    "RabbitMQ had not stored jobs that Celery took for enqueued: let it confirm each one, "
+    "broker_transport_options={'confirm_publish': True}"
+)
+
 
 class OnRabbitMQ:
     """Queues whose messages stay until they are acknowledged."""
@@ -42,6 +47,9 @@ class OnRabbitMQ:
             body=base64.b64encode(bytes(info["body"])).decode(),
             properties=plain(info["properties"]),
         )
+
+    def blame_storage(self, how: str) -> Blame:
+        return Blame("settings", CONFIRM)
 
     def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
         if "ack" not in passed:

@@ -16,6 +16,8 @@ ADVICE = (
     "`unacked`; use RabbitMQ, or reconcile: enqueue again what has no effect after a while"
 )
 
+PERSIST = "the broker forgot jobs that it had acknowledged: turn on its append-only file (appendonly yes)"
+
 
 class OnRedis:
     """Lists of messages, and `unacked` for those that are out."""
@@ -60,6 +62,9 @@ class OnRedis:
         async with redis_client(address) as client:
             # Workers take from the right end.
             await (client.rpush(queue, message) if next_up else client.lpush(queue, message))
+
+    def blame_storage(self, how: str) -> Blame:
+        return Blame("settings", PERSIST)
 
     def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
         """A job is out of the queue and nowhere else from the BRPOP reply until the reservation is written."""

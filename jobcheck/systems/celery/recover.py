@@ -13,6 +13,13 @@ def find_app(where):
     return app
 
 
+def import_jobs(app):
+    """Imports the modules of the tasks, in a process that will be forked: its forks find them imported."""
+    from celery.app.utils import find_app as find
+
+    find(app).loader.import_default_modules()
+
+
 def describe(app):
     """The settings that decide what is promised, as the app itself has them."""
     import celery
@@ -90,3 +97,20 @@ def publish_again(app, queue, body, properties):
         )
         channel.basic_publish(message, exchange="", routing_key=queue)
     return {}
+
+
+def take_all(app, queues):
+    """Takes every message out of these queues, as a consumer that acknowledges at once, and tells what they were."""
+    found = []
+    with find_app(app).connection_for_write() as connection:
+        for queue in queues:
+            channel = connection.channel()
+            try:
+                while (message := channel.basic_get(queue, no_ack=True)) is not None:
+                    headers = message.headers or {}
+                    text = "%s %s" % (headers.get("argsrepr", ""), headers.get("kwargsrepr", ""))
+                    found.append({"id": headers.get("id", ""), "task": headers.get("task", ""), "arguments": text})
+            except connection.channel_errors:
+                continue  # nobody has ever sent anything to this queue, so there is none
+            channel.close()
+    return found

@@ -8,6 +8,7 @@ Requests and answers are JSON lines on the Unix socket whose path is in JOBCHECK
     {"id": 1, "do": "case", "function": "rig.py:new_invoice", "case": {...}}  ->  {"id": 1, "ok": true, ...}
     {"id": 2, "do": "call", "file": "/.../recover.py", "function": "restore", "args": {...}}
     {"id": 3, "do": "fork", "function": "shop.jobs:charge", "args": [...], "kwargs": {...}}  ->  {"pid": ...}
+    {"id": 4, "do": "fork", "function": "rig.py:new_invoice", "case": {...}}  ->  {"pid": ...}
     an ended fork tells by itself:  {"event": "exit", "pid": 4711, "status": 0, "error": null}
 
 Forks are what most time goes into, so what the first of them did for good is done here, once, before the others: lazy
@@ -185,7 +186,7 @@ class Agent:
         return {"pid": pid}
 
     def child(self, target, request, read, write):
-        """In the fork: runs the handler and leaves, with its error, or with what it imported, on the pipe."""
+        """In the fork: runs the function and leaves, with its error on the pipe, or with what it made and imported."""
         status = 70
         known = set(sys.modules)
         try:
@@ -194,11 +195,19 @@ class Agent:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(read)
             self.connection.close()
-            target(*request.get("args", ()), **request.get("kwargs", {}))
+            told = {}
+            if request.get("case") is None:
+                target(*request.get("args", ()), **request.get("kwargs", {}))
+            else:
+                case = Case(request["case"])
+                target(case)
+                told["ids"] = case._ids
             status = 0
             imported = [name for name in sys.modules if name not in known and name.split(".")[0] in STANDARD]
             if imported:
-                os.write(write, json.dumps({"imported": imported[:500]}).encode())  # fits into the pipe
+                told["imported"] = imported[:500]
+            if told:
+                os.write(write, json.dumps(told).encode())  # fits into the pipe
         except BaseException as error:
             status = 1
             os.write(write, json.dumps(failure(error)).encode()[:60000])
@@ -271,11 +280,26 @@ class Agent:
                     pass
 
 
+class HarnessesOwn:
+    """A rig file says `import jobcheck`; where the app's environment has none, the harness's own serves.
+
+    That package alone: what else lies beside it is not installed for the app, and is not to be found by it.
+    """
+
+    def __init__(self, folder):
+        self._folder = os.path.join(folder, "jobcheck")
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "jobcheck":
+            return None
+        file = os.path.join(self._folder, "__init__.py")
+        return importlib.util.spec_from_file_location(name, file, submodule_search_locations=[self._folder])
+
+
 def main():
     sys.path.insert(0, os.getcwd())
     if importlib.util.find_spec("jobcheck") is None:
-        # A rig file says `import jobcheck`; where the app's environment has none, the harness's own serves.
-        sys.path.append(os.environ["JOBCHECK_PATH"])
+        sys.meta_path.append(HarnessesOwn(os.environ["JOBCHECK_PATH"]))
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(os.environ["JOBCHECK_AGENT"])
     Agent(connection).run()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import jobcheck
 
 
-def _rig(acks: str, broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None) -> jobcheck.Rig:
+def _rig(
+    acks: str, broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None, settle: tuple[str, ...] = ()
+) -> jobcheck.Rig:
     return jobcheck.Rig(
         jobcheck.celery("shop.app:app"),
         upstreams={
@@ -25,6 +27,7 @@ def _rig(acks: str, broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None) ->
             "PDF_FOLDER": "{folder}/pdf",
             "SHOP_ACKS": acks,
         },
+        settle=settle,
     )
 
 
@@ -33,6 +36,11 @@ shop_early_acks = _rig("early")
 """The same shop with Celery's default: a job is settled before it runs."""
 shop_on_rabbitmq = _rig("late", jobcheck.rabbitmq())
 """The same shop on a broker that loses nothing."""
+
+RELAY = ("shop.producers:run_relay",)
+shop_with_relay = _rig("late", settle=RELAY)
+"""The same shop with the relay that a scheduler runs: it comes again after whatever went wrong."""
+shop_with_relay_on_rabbitmq = _rig("late", jobcheck.rabbitmq(), settle=RELAY)
 
 
 # The functions below run in a child process with the rig's environment; the shop is imported there and not here.
@@ -125,3 +133,28 @@ def charge_in_step(case: jobcheck.Case) -> None:
     from shop.backoff import charge_in_step
 
     charge_in_step.delay(invoice_row(case))
+
+
+def create_commit_then_push(case: jobcheck.Case) -> None:
+    """As a web request does it: the row and the job. It is this function that is struck, and no worker runs."""
+    from shop.producers import commit_then_push
+
+    case.owns(invoice=commit_then_push(f"customer-{case.number}@example.com", 4990))
+
+
+def create_push_then_commit(case: jobcheck.Case) -> None:
+    from shop.producers import push_then_commit
+
+    case.owns(invoice=push_then_commit(f"customer-{case.number}@example.com", 4990))
+
+
+def create_outbox(case: jobcheck.Case) -> None:
+    from shop.producers import outbox
+
+    case.owns(invoice=outbox(f"customer-{case.number}@example.com", 4990))
+
+
+def create_outbox_and_relay(case: jobcheck.Case) -> None:
+    from shop.producers import outbox_and_relay
+
+    case.owns(invoice=outbox_and_relay(f"customer-{case.number}@example.com", 4990))

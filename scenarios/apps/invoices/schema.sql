@@ -27,3 +27,10 @@ create table charge_keys (
     invoice_id bigint not null references invoices (id),
     key text not null
 );
+
+-- Invoices whose first job is still to be enqueued.
+create table outbox (
+    id bigint generated always as identity primary key,
+    invoice_id bigint not null references invoices (id),
+    sent boolean not null default false
+);

@@ -14,9 +14,11 @@ from jobcheck.faults.actions import (
     AddToxic,
     ArmKill,
     BeginOutage,
+    BeginTrouble,
     DeployProducer,
     DeployWorker,
     EndOutage,
+    EndTrouble,
     Heal,
     KillWorker,
     RemoveToxic,
@@ -24,7 +26,7 @@ from jobcheck.faults.actions import (
     StopWorker,
 )
 from jobcheck.faults.describe import describe
-from jobcheck.faults.model import Deploy, Duplicate, Fault, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.model import Deploy, Duplicate, Fail, Fault, Kill, NamedPoint, Outage, Poison, Restart
 from jobcheck.faults.outages import Reply
 from jobcheck.faults.plan import Plan, make_plan
 from jobcheck.faults.toxics import Down, Latency
@@ -152,6 +154,18 @@ def test_a_deploy_goes_from_worker_to_worker() -> None:
 def test_a_rolling_restart_stops_one_worker_after_another() -> None:
     plan = planned(Restart("all", Trigger(at=1.0)))
     assert actions(plan) == [(1.0 + 0.5 * place, StopWorker(worker)) for place, worker in enumerate(WORKERS)]
+
+
+def test_a_server_that_fails_is_healed_by_the_plan() -> None:
+    """One that goes down comes back at once where nothing is said; one that refuses stays so until the end."""
+    assert actions(planned(Fail("db", "restart", trigger=Trigger(at=1.0)))) == [
+        (1.0, BeginTrouble("db", "restart")),
+        (1.0, EndTrouble("db", "restart")),
+    ]
+    assert actions(planned(Fail("db", "read_only"))) == [(0.0, BeginTrouble("db", "read_only"))]
+    repeated = actions(planned(Fail("broker", "kill", trigger=Trigger(every=5.0, lasts=2.0))))
+    assert [type(action) for _, action in repeated] == [BeginTrouble, EndTrouble] * 2
+    assert [later - begun for (begun, _), (later, _) in zip(repeated[::2], repeated[1::2], strict=True)] == [2.0, 2.0]
 
 
 def test_copies_are_about_as_many_as_was_asked() -> None:

@@ -8,8 +8,13 @@ from playbook import at, play, seen
 from jobcheck.faults.actions import (
     AddToxic,
     ArmKill,
+    ArmStop,
+    ArmTrouble,
     CaseEnqueued,
+    DeployProducer,
+    DeployWorker,
     DuplicateDelivery,
+    EndTrouble,
     Heal,
     JobDelivered,
     JobEnded,
@@ -23,7 +28,7 @@ from jobcheck.faults.actions import (
     WorkerGone,
     WorkloadEnded,
 )
-from jobcheck.faults.model import Duplicate, Fault, Kill, NamedPoint, Poison, Restart
+from jobcheck.faults.model import Deploy, Duplicate, Fail, Fault, Kill, NamedPoint, Poison, Restart
 from jobcheck.faults.plan import make_plan
 from jobcheck.faults.schedule import Schedule
 from jobcheck.faults.toxics import Latency
@@ -158,3 +163,31 @@ def test_a_run_that_was_stopped_does_nothing_more() -> None:
     told.schedule.abandon()
     told = told >> seen(JobDelivered("a", "w1")) << [] >> seen(WorkloadEnded()) << [] >> at(5.0) << []
     assert told.schedule.idle
+
+
+def test_a_server_that_went_down_at_a_point_comes_back_so_long_after_it() -> None:
+    point = NamedPoint("broker ack")
+    told = begun(Fail("broker", "kill", point, Trigger(at=0.5, lasts=2.0)))
+    armed = ArmTrouble("broker", "kill", point, 2.0)
+    told = told >> at(0.5) << [armed] >> seen(WorkloadEnded()) << [] >> at(3.0) << []
+    told = told >> seen(PointReached(tuple(armed.then()))) << []
+    told.then_at(5.0) >> at(5.0) << [EndTrouble("broker", "kill", 2.0)] >> at(5.0) << [Heal()]
+
+
+def test_a_deploy_at_a_point_goes_on_from_the_worker_that_came_to_it() -> None:
+    """The others follow, as many as the share says, and cases are enqueued by the new version at once."""
+    point = NamedPoint("payments POST /charges")
+    told = begun(Deploy("v2", "v1", 1.0, step=1.0, trigger=Trigger(at=0.5), point=point))
+    told = told >> at(0.5)
+    assert told.answer is not None
+    (armed,) = told.answer
+    assert isinstance(armed, ArmStop)
+    assert sorted(armed.others) == list(WORKERS)
+    assert armed.more == 1
+    told = told << [armed]
+    struck = armed.others[0]
+    told = told >> seen(PointReached(tuple(armed.then(struck)))) << [] >> at(0.5) << [DeployProducer("v2", 1.0)]
+    following = [DeployWorker(name, "v2") for name in armed.others if name != struck][: armed.more]
+    for number, expected in enumerate(following, 1):
+        told = told >> at(0.5 + number) << [expected]
+    told.then_at(None)

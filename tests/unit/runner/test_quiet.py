@@ -35,7 +35,9 @@ def seat(**values: Any) -> Any:
     )
 
 
-def quiet(settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds: float = 0.05) -> Quiet:
+def quiet(
+    settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds: float = 0.05, queued: str = ""
+) -> Quiet:
     """On a broker of that depth, on which nothing moved for so long."""
 
     async def tell(*_: object) -> int:
@@ -44,6 +46,7 @@ def quiet(settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds:
     now = iter(range(2000))
     lane = SimpleNamespace(
         rig=SimpleNamespace(system=SimpleNamespace(broker="broker", depth=tell)),
+        queued=queued,
         addresses={"broker": None},
         services={"broker": None},
         stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0)),
@@ -58,6 +61,12 @@ def reached(rule: Quiet, place: Any) -> str:
 
 def test_an_empty_broker_is_quiet() -> None:
     assert reached(quiet(LATE), seat()) == ""
+
+
+def test_a_call_in_a_providers_queue_is_not_quiet_whoever_made_it() -> None:
+    """The job that made it may be dead; the charge will come all the same."""
+    said = reached(quiet(LATE, queued="1 call(s) wait in the queue of payments"), seat())
+    assert said.endswith("1 call(s) wait in the queue of payments")
 
 
 def test_a_job_in_the_gap_before_its_reservation_is_not_quiet_though_nobody_holds_it() -> None:

@@ -104,6 +104,17 @@ def test_a_delivery_without_a_reservation_is_seen_when_its_worker_dies() -> None
     assert [one.fate for one in desk.book.jobs["a"].deliveries] == ["died", "ended"]
 
 
+def test_a_reservation_is_none_of_a_delivery_whose_connection_is_gone() -> None:
+    """The broker was killed between the two: what it reserves on the next connection is another one."""
+    desk = Desk()
+    desk.says("w1", "deliver a")
+    desk.last("a").link = gone = Link()  # type: ignore[assignment]
+    gone.closed.set()
+    desk.says("w1", "deliver b", "reserve t1", "ack t1")
+    assert (desk.last("a").passed, desk.last("a").stranded) == (("delivery",), True)
+    assert desk.last("b").passed == ("delivery", "reserve", "ack")
+
+
 def test_a_retry_keeps_its_case_and_a_failure_is_the_last_word() -> None:
     desk = Desk()
     desk.book.case = "case-1"
@@ -148,7 +159,7 @@ def test_a_point_is_named_as_a_person_reads_it() -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_an_armed_kill_strikes_the_nth_message_of_its_name_once(when: str) -> None:
     """Before: the request is held. After: its answer is. Polls, and what belongs to no job, do not count."""
-    arm = Arm(NamedPoint("db INSERT", when, 2), "tree", None, 0)  # type: ignore[arg-type]
+    arm = Arm(NamedPoint("db INSERT", when, 2))  # type: ignore[arg-type]
     struck: list[str] = []
     gate = PostGate(Book(ManualClock(), lambda: True), "w1", "broker", lambda worker, arm, hit: struck.append(worker))
     gate.arms.append(arm)
@@ -165,7 +176,7 @@ def test_an_armed_kill_strikes_the_nth_message_of_its_name_once(when: str) -> No
 
 
 def test_an_arm_that_waits_for_an_answer_starts_anew_when_the_worker_dies_of_something_else() -> None:
-    arm = Arm(NamedPoint("db COMMIT", "after"), "tree", None, 0)
+    arm = Arm(NamedPoint("db COMMIT", "after"))
     assert not arm.hits(sight("db", "postgres COMMIT"))
     arm.missed()
     commit = sight("db", "postgres COMMIT")

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 import jobcheck
 from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.clean import Clean
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.clock import ManualClock
-from jobcheck.faults.model import Deploy, Duplicate, Kill, Outage
+from jobcheck.faults.model import Deploy, Duplicate, Fail, How, Kill, Outage
 from jobcheck.faults.outages import Reply
 from jobcheck.history.records import CaseRecord, Effect
 from jobcheck.runner.scenarios.book import Book, Delivery
 from jobcheck.runner.scenarios.judge import Judged, Seen, judge_scenario
+from jobcheck.runner.scenarios.probes import HEALING, Probe
 from jobcheck.runner.scenarios.work import Enqueued
 from jobcheck.runner.scenarios.world import Done
 from jobcheck.scenario.model import (
@@ -65,6 +68,7 @@ class Story:
         self.done: list[Done] = []
         self.recovered: float | None = 1.0
         self.problem = ""
+        self.probes: list[Probe] = []
 
     def hand(
         self, number: int, worker: str, *passed: str, fate: str = "ended", how: str = "succeeded", version: str = ""
@@ -93,6 +97,7 @@ class Story:
                 done=self.done,
                 recovered=self.recovered,
                 problem=self.problem,
+                probes=self.probes,
             )
         )
 
@@ -245,3 +250,26 @@ def test_an_effect_that_belongs_to_nobody_is_broken_unless_an_enqueue_call_faile
     assert judged.verdict == "unknown"
     assert judged.report["enqueue_errors"] == ["connection refused"]
     assert judged.report["counts"]["vanished"] == 1
+
+
+def test_a_recovery_after_which_no_job_runs_is_none() -> None:
+    """Also when everything that was enqueued before is well."""
+    story = Story()
+    story.probes = [Probe("broker comes back", 2.0, ran=0.1), Probe(HEALING, 9.0, problem="was not handed out")]
+    judged = story.judged()
+    assert (judged.verdict, held(judged)) == ("broken", [True, True, False])
+    assert judged.report["expectations"][2]["text"] == "a job enqueued after the recovery runs"
+    story.probes[1] = Probe(HEALING, 9.0, ran=0.2)
+    assert story.judged().verdict == "ok"
+
+
+@pytest.mark.parametrize(("how", "layer"), [("wipe", "transport"), ("kill", "settings"), ("restart", "settings")])
+def test_a_job_that_the_broker_forgot_is_laid_where_it_could_have_been_kept(how: How, layer: str) -> None:
+    story = Story()
+    story.effects["case-1"] = []
+    story.book.jobs["job-1"].deliveries.clear()
+    story.done = [Done(1.0, "broker is back", 0, met=True)]
+    judged = story.judged(faults=(Fail("broker", how),))
+    assert judged.report["losses"][layer] == 1
+    assert judged.verdict == ("ok" if layer == "transport" else "broken")
+    assert Story().judged(faults=(Fail("broker", how),)).report["losses"][layer] == 0

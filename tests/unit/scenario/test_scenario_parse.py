@@ -9,12 +9,13 @@ import pytest
 from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
-from jobcheck.faults.model import Deploy, Duplicate, Kill, Messages, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.model import Deploy, Duplicate, Fail, Kill, Messages, NamedPoint, Outage, Poison, Restart
 from jobcheck.faults.outages import Reply
 from jobcheck.faults.toxics import Latency, LimitData, ResetPeer
 from jobcheck.faults.triggers import After, Span, Trigger
 from jobcheck.scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, Provided, RecoveredWithin, Scenario
 from jobcheck.scenario.parse import parse
+from jobcheck.scenario.read_faults import KINDS
 
 WHOLE = """\
 title: Invoices survive a payments outage while workers die
@@ -42,6 +43,13 @@ faults:
   - {toxic: latency, latency: 5, upstream: db, point: db COMMIT, nth: 3}
   - {deploy: v2, at: 12s, mix: 50%, rollback: true, for: 3s}
   - {restart: all, after: 20 deliveries}
+  - {kill: broker, every: 30s, for: 15s}
+  - {restart: db, point: after db COMMIT}
+  - {wipe: broker, at: 3s}
+  - {read_only: db, for: 10s}
+  - {exhaust: db}
+  - {restart: w1, point: before mail DATA}
+  - {deploy: v2, point: before broker ack}
 settle: [run_relay]
 expect:
   - exactly_once: payments POST /charges
@@ -81,6 +89,13 @@ def test_every_field_of_a_file_is_read() -> None:
         Poison(Latency(5), "db", messages=Messages("db COMMIT", nth=3)),
         Deploy("v2", "v1", 0.5, rollback=True, trigger=Trigger(at=12.0, lasts=3.0)),
         Restart("all", Trigger(after=After(20, "deliveries"))),
+        Fail("broker", "kill", trigger=Trigger(every=30.0, lasts=15.0)),
+        Fail("db", "restart", NamedPoint("db COMMIT", "after")),
+        Fail("broker", "wipe", trigger=Trigger(at=3.0)),
+        Fail("db", "read_only", trigger=Trigger(lasts=10.0)),
+        Fail("db", "exhaust"),
+        Restart("w1", point=NamedPoint("mail DATA")),
+        Deploy("v2", "v1", point=NamedPoint("broker ack")),
     )
     assert scenario.expect == (
         ContractHolds(exactly_once("payments POST /charges")),
@@ -181,8 +196,14 @@ FAULT_ERRORS = {
     "{deploy: v2}": "unknown version 'v2'; name it in 'versions' with its folder",
     "{kill: tree, duplicate: 5%}": "one fault is 'kill' and 'duplicate'; make two items of the list",
     "kill": "expected a fault such as {kill: tree, every: 3s}, got 'kill'",
-    "{}": "expected a fault: one of kill, restart, duplicate, toxic, outage, deploy",
-    "{zzz: 1}": "unknown fault 'zzz'; there are kill, restart, duplicate, toxic, outage, deploy",
+    "{}": "expected a fault: one of kill, restart, wipe, read_only, exhaust, duplicate, toxic, outage, deploy",
+    "{zzz: 1}": f"unknown fault 'zzz'; there are {', '.join(KINDS)}",
+    "{kill: db, restart: 2s}": "unknown field of a kill of a service 'restart'; there are kill, point, when, nth, at, "
+    "every, during, after, times, for",
+    "{kill: db, every: 5s, for: 5s}": "expected 'for' to be shorter than 'every' (5 s)",
+    "{wipe: db, every: 5s, point: db COMMIT}": "a fault at a point comes once; leave out 'every' or 'point'",
+    "{read_only: db, every: 5s}": "a read-only that is repeated needs 'for': how long it lasts each time",
+    "{restart: all, point: db COMMIT}": "expected 'any' or one worker: a point is reached by one of them, got 'all'",
 }
 
 

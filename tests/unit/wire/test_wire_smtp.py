@@ -163,3 +163,15 @@ TURNS = st.lists(
 def test_any_bytes_give_the_same_units_however_they_are_cut(turns, sizes):
     got = same_however_cut(SmtpDecoder, turns, sizes)
     assert not any("decoder failed" in unit.note for units in got.values() for unit in units)
+
+
+def test_starttls_goes_on_where_the_tap_ends_the_tls() -> None:
+    decoder = SmtpDecoder(tls=True)
+    decoder.server(b"220 here\r\n")
+    decoder.client(b"EHLO me\r\n")
+    decoder.server(b"250-here\r\n250 STARTTLS\r\n")
+    decoder.client(b"STARTTLS\r\n")
+    (agreed,) = decoder.server(b"220 go ahead\r\n")
+    assert agreed.info["starts_tls"]
+    assert not agreed.note
+    assert decoder.client(b"EHLO me\r\n")[0].shape == "smtp EHLO"

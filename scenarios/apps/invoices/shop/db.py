@@ -75,3 +75,18 @@ def draw_charge_key(tx: psycopg.Connection, invoice_id: int, key: str) -> None:
     tx.execute("select from invoices where id = %s for update", (invoice_id,))
     if charge_key(tx, invoice_id) is None:
         set_charge_key(tx, invoice_id, key)
+
+
+def post(tx: psycopg.Connection, invoice_id: int) -> None:
+    """Puts the invoice into the outbox."""
+    tx.execute("insert into outbox (invoice_id) values (%s)", (invoice_id,))
+
+
+def waiting(tx: psycopg.Connection) -> list[int]:
+    """The invoices in the outbox that were not sent; those that another relay has at the moment are left out."""
+    sql = "select invoice_id from outbox where not sent order by id for update skip locked"
+    return [invoice_id for (invoice_id,) in tx.execute(sql).fetchall()]
+
+
+def set_sent(tx: psycopg.Connection, invoice_id: int) -> None:
+    tx.execute("update outbox set sent = true where invoice_id = %s", (invoice_id,))
