@@ -32,7 +32,7 @@ from ..faults.model import (
 from . import units
 from .nodes import Fields, Problem, Value, unknown
 from .read_messages import read_messages
-from .read_outages import OUTAGE_FIELDS, read_reply
+from .read_outages import OUTAGE_FIELDS, check_answers, read_reply
 from .read_toxics import TOXIC_FIELDS, read_toxic
 from .read_triggers import INSTANT, LASTING, read_trigger
 
@@ -86,7 +86,9 @@ class _Reader:
         if kind in ("kill", "restart") and self._names_service(kind, value):
             fields.only([kind, *OF_SERVICE], f"field of {_article(kind)} of a service")
             return self._fail(fields, value)
-        fields.only([kind, *FIELDS[kind], "for"], f"field of {_article(kind)}")
+        if kind == "outage":
+            check_answers(fields)
+        fields.only(dict.fromkeys([kind, *FIELDS[kind], "for"]), f"field of {_article(kind)}")
         return read[kind](fields, value)
 
     def _names_service(self, kind: str, value: Value) -> bool:

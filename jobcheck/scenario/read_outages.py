@@ -56,6 +56,12 @@ def read_reply(fields: Fields) -> Reply:
     return reply
 
 
+def check_answers(fields: Fields) -> None:
+    """Raises Problem for an answer that was written as a field: `hang: true`."""
+    if name := next((name for name in fields.names if name in ANSWERS), ""):
+        raise Problem(fields.lines[name], f"unknown field of an outage {name!r}; did you mean 'answer: {name}'?")
+
+
 def _consistent(fields: Fields, reply: Reply) -> None:
     if "retry_after" in fields.values and "status" not in fields.values:
         raise Problem(fields.lines["retry_after"], "'retry_after' belongs to a status, such as status: 429")

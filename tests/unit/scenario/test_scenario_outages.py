@@ -87,6 +87,7 @@ def test_only_what_reaches_the_provider_is_no_refusal() -> None:
 
 ERRORS = {
     "{outage: payments, stauts: 503}": "unknown field of an outage 'stauts'; did you mean 'status'?",
+    "{outage: payments, hang: true}": "unknown field of an outage 'hang'; did you mean 'answer: hang'?",
     "{outage: payments, status: 700}": "expected an HTTP status from 400 to 599, got '700'",
     "{outage: payments, answer: hnag}": "unknown answer 'hnag'; did you mean 'hang'?",
     "{outage: payments, answer: hang, status: 503}": "'status' does not go with 'answer: hang', which takes the call "
