@@ -77,7 +77,13 @@ def find(project: Path, python: str) -> Found:
     root = (project / seen.manage).parent if seen.manage else project
     settings = _settings(seen)
     paths = [os.path.relpath(project / path, root) for path in seen.paths]
-    ask = {"django": bool(settings), "paths": paths, "preload": str(PRELOAD), "celery": celery}
+    ask = {
+        "django": bool(settings),
+        "paths": paths,
+        "preload": str(PRELOAD),
+        "celery": celery,
+        "imports": sorted(seen.imports),
+    }
     ask["broker"] = "redis" if "redis" in seen.packages | seen.imports else ""
     env = scrubbed({"DJANGO_SETTINGS_MODULE": settings} if settings else {})
     module = settings or celery.partition(":")[0]

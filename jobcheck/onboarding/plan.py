@@ -96,9 +96,9 @@ def plan(scan: Scan, settings: str, celery: str, survey: Mapping[str, Any], brok
         for path, value in values.items():
             if isinstance(value, str) and URLISH.match(value) and not path.startswith("DATABASES."):
                 _url(made, module, path, value, mine.get(path, []), broker_url)
-    for name in survey.get("variables", {}):
+    for name, read in survey.get("variables", {}).items():
         if name not in made.env:
-            _by_name(made, name, "", survey["variables"][name]["where"], in_settings=True)
+            _by_name(made, name, survey.get("needed", {}).get(name, ""), read["where"], in_settings=True)
     for name, variable in scan.variables.items():
         if name not in made.env and name not in survey.get("variables", {}):
             _by_name(made, name, variable.default or "", variable.where)
@@ -242,6 +242,8 @@ def _template(name: str, kind: str, feed: _Feed) -> str:
     value = str(feed.value)
     if feed.kind == "url":
         tail = value.removeprefix(feed.mark)
+        if "+" in feed.mark.partition("://")[0]:
+            return _with_driver(name, feed.mark)
         if kind == "provider" or (value.startswith(feed.mark) and tail):
             return f"{{{name}.base}}"
         return f"{{{name}.url}}"
@@ -259,6 +261,13 @@ def _template(name: str, kind: str, feed: _Feed) -> str:
     if parts.password == feed.mark:
         return f"{{{name}.password}}"
     return f"{{{name}.name}}" if parts.path.strip("/") == feed.mark else ""
+
+
+def _with_driver(name: str, url: str) -> str:
+    """SQLAlchemy's URLs name the driver, `postgresql+psycopg://`, which no address of ours does."""
+    parts = ("user", "password", "host", "port", "name")
+    user, password, host, port, database = (f"{{{name}.{part}}}" for part in parts)
+    return f"{url.partition('://')[0]}://{user}:{password}@{host}:{port}/{database}"
 
 
 def provider_name(word: str) -> str:
@@ -284,7 +293,8 @@ def _by_name(made: Plan, name: str, default: str, where: str, *, in_settings: bo
     """A variable whose way is not seen, such as one that is read while a job runs: its name says what it is."""
     words = set(name.upper().split("_"))
     part = next((part for part, known in PARTS if words & known), "")
-    kind = KINDS.get(default.partition("://")[0].lower(), "") if "://" in default else ""
+    scheme = default.partition("://")[0].lower() if "://" in default else ""
+    kind = KINDS.get(scheme.partition("+")[0], "")
     kind = kind or next((kind for kind, known in GROUPS if words & known), "")
     if not part or NO_UPSTREAM.search(name) or OWN_ADDRESS.search(name):
         return
@@ -299,6 +309,8 @@ def _by_name(made: Plan, name: str, default: str, where: str, *, in_settings: bo
         return
     made.add(upstream, kind, f"{name} ({where})")
     made.env[name] = f"{{{upstream}.{'base' if kind == 'provider' else part}}}"
+    if part == "url" and kind == "postgres" and "+" in scheme:
+        made.env[name] = _with_driver(upstream, default)
 
 
 def _broker(made: Plan, celery: str, broker_url: str) -> None:

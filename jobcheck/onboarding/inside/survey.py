@@ -21,9 +21,11 @@ import traceback
 WITHIN = 60.0
 """Seconds for one look."""
 MISSING_TRIES = 60
+HEAVY = ("celery", "django", "sqlalchemy", "requests", "httpx", "stripe", "boto3", "psycopg", "pydantic", "pandas")
+"""Libraries that take long to import and do nothing else then."""
 OWN = ("DJANGO_SETTINGS_MODULE", "PATH", "HOME", "PYTHONPATH", "TMPDIR", "LANG", "TZ", "VIRTUAL_ENV")
 URL_SCHEMES = (
-    ("postgres", ("DATABASE", "POSTGRES", "PG", "DB_")),
+    ("postgresql", ("DATABASE", "POSTGRES", "PG", "DB_")),
     ("amqp", ("AMQP", "RABBIT")),
     ("redis", ("REDIS", "BROKER", "CELERY", "CACHE", "RESULT", "QUEUE")),
 )
@@ -138,6 +140,8 @@ def marks(name, number, value, broker):
     if scheme in ("http", "https"):
         url = "%s://%s:%d" % (scheme, host, port)
     kinds = [("text", host), ("number", str(port)), ("url", url), ("flag", "true")]
+    if scheme == "postgresql":  # SQLAlchemy takes the driver from it, and may lack the one that it takes by itself
+        kinds += [("url", url.replace("://", "+%s://" % driver, 1)) for driver in ("psycopg", "asyncpg")]
     if any(word in name.upper() for word in ("URL", "URI", "DSN")) or "://" in str(value or ""):
         kinds.insert(0, kinds.pop(2))
     elif any(word in name.upper() for word in ("PORT", "TIMEOUT", "NUMBER", "SECONDS")):
@@ -255,9 +259,12 @@ def main():
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
     sys.path[:0] = [os.path.join(root, path) for path in task["paths"]]
     sys.path += [here, task["preload"]]
-    for name in ("celery", "django"):  # once here, and not once in each fork
-        if importlib.util.find_spec(name) is not None:
-            importlib.import_module(name)
+    for name in HEAVY:  # once here, and not once in each fork
+        if name in task["imports"]:
+            try:
+                importlib.import_module(name)
+            except Exception:
+                pass  # not installed, or broken: the app's own import will say so
     found = (survey_settings if task["do"] == "settings" else survey_jobs)(task, root)
     with open(sys.argv[2], "w") as stream:
         json.dump(found, stream)

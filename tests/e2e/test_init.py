@@ -1,0 +1,97 @@
+"""What `jobcheck init` finds out about apps of other kinds. Their settings are imported in real children."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobcheck.errors import UsageError, WorkerError
+from jobcheck.onboarding.facade import Found, find, texts
+
+DB = """
+import os
+from sqlalchemy import create_engine
+
+engine = create_engine(os.environ["DATABASE_URL"].replace("postgresql://", "postgresql+psycopg://"))
+"""
+JOBS = """
+import os
+import requests
+from celery import Celery
+from .db import engine
+
+app = Celery("shop", broker=os.environ["CELERY_BROKER_URL"])
+PORT = int(os.environ["METRICS_PORT"])
+
+
+@app.task
+def tidy():
+    pass
+
+
+@app.task
+def charge(order_id, note: str, again=False):
+    requests.post(os.environ["PAYMENTS_URL"] + "/charges", json={"order": order_id}, timeout=10)
+"""
+
+
+def app(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder
+
+
+def found(folder: Path) -> Found:
+    return find(folder, sys.executable)
+
+
+def test_an_app_with_sqlalchemy_whose_engine_is_made_at_import(tmp_path):
+    (tmp_path / "requirements.txt").write_text("celery[redis]\nsqlalchemy\n")
+    (tmp_path / "alembic.ini").touch()
+    seen = found(app(tmp_path, shop____init__="", shop__db=DB, shop__jobs=JOBS))
+    assert seen.plan.upstreams == {"broker": "redis", "db": "postgres", "payments": "provider"}
+    assert seen.plan.env == {
+        "CELERY_BROKER_URL": "{broker.url}",
+        "DATABASE_URL": "{db.url}",
+        "PAYMENTS_URL": "{payments.base}",
+        "METRICS_PORT": seen.plan.env["METRICS_PORT"],
+    }
+    assert seen.plan.env["METRICS_PORT"].isdigit()
+    assert seen.plan.made_up == ["METRICS_PORT"]
+    assert seen.setup == "alembic upgrade head"
+    assert [task["function"] for task in seen.tasks] == ["charge", "tidy"], "the one with a call first"
+    assert seen.plan.doubts == ["what shop.jobs.charge needs as order_id, note: complete its function in the rig"]
+    rig = texts(seen, tmp_path)["tests/jobs/jobcheck_rig.py"]
+    assert "    charge.delay(order_id, note)\n" in rig
+
+
+def test_addresses_that_no_variable_sets_are_laid_over_the_modules_that_hold_them(tmp_path):
+    config = 'PAYMENTS_URL = "https://pay.example/v2"\nBROKER = "amqp://guest:guest@rabbit//"\n'
+    jobs = 'from celery import Celery\nfrom shop import config\n\napp = Celery("shop", broker=config.BROKER)\n'
+    seen = found(app(tmp_path, shop____init__="", shop__config=config, shop__jobs=jobs))
+    assert seen.plan.override["shop.config"] == {"PAYMENTS_URL": "{payments.base}/v2", "BROKER": "{broker.url}"}
+    assert seen.plan.override["shop.jobs"] == {"app.conf.broker_url": "{broker.url}"}
+    assert seen.plan.upstreams == {"broker": "rabbitmq", "payments": "provider"}
+
+
+def test_what_cannot_be_imported_is_told_with_its_line_and_nothing_is_written(tmp_path):
+    app(tmp_path, jobs='from celery import Celery\n\napp = Celery("shop")\nraise RuntimeError("no licence")\n')
+    with pytest.raises(WorkerError, match=r"^jobs cannot be imported: RuntimeError: no licence \(jobs.py:4\)"):
+        found(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "jobcheck", "init"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: jobs cannot be imported: RuntimeError: no licence (jobs.py:4)\ntry: ")
+    assert not (tmp_path / "tests").exists()
+
+
+def test_a_project_without_celery_is_told_what_it_has_instead(tmp_path):
+    (tmp_path / "requirements.txt").write_text("rq>=1.0\n")
+    with pytest.raises(UsageError, match=r"no Celery app in .*; the project uses rq, which jobcheck does not know yet"):
+        found(tmp_path)
