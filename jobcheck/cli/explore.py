@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     metavar="WORDS",
     help="kill (the default), reset, zombie, term, duplicate, race, kill-child, kill-parent, or all.",
 )
+@click.option("--deploy", metavar="VERSION", help="Deploy it at each point: a folder, a Python or a git revision.")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
 @deadline_option
@@ -50,6 +51,7 @@ def command(
     case: str | None,
     producer: str | None,
     expect: tuple[str, ...],
+    deploy: str | None,
     reports: Path | None,
     **options: object,
 ) -> int:
@@ -66,7 +68,7 @@ def command(
 
     Without --expect, the effects of a clean run are shown as contracts to paste.
     """
-    from ..runner.asked import strikes_of
+    from ..runner.asked import deployed, strikes_of
     from ..runner.expectations import exit_code_of, read_contract
     from ..runner.facade import Request
     from ..runner.rig import load_rig
@@ -86,7 +88,7 @@ def command(
         command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
         rig=loaded,
         rig_reference=rig_from(reference, base, project.folder),
-        jobs=jobs_of(loaded, function, handler, case, contracts, settings.assume, producer),
+        jobs=deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer), deploy),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,

@@ -28,6 +28,7 @@ OCCASIONS = {
     "term": "a deploy that ends the worker here",
     "duplicate": "a message that comes twice",
     "race": "two workers with the same job",
+    "deploy": "a deploy of the next version",
 }
 
 
@@ -49,6 +50,7 @@ _OTHERS = {
     "term": "a deploy",
     "duplicate": "a duplicate delivery",
     "race": "a second worker at the same time",
+    "deploy": "a deploy of the next version",
 }
 
 

@@ -39,6 +39,8 @@ class Space:
     reads: Sequence[Read] = ()
     queue: bool = False
     """The job goes through a queue: there is a worker that can be told to end, and a broker that redelivers."""
+    deploy: bool = False
+    """There is a next version to go to."""
     leased: bool = True
     """The broker gives a job that a worker holds to another one; not so where jobs are acknowledged early."""
 
@@ -53,12 +55,13 @@ class Space:
             "term": self._terms,
             "duplicate": self._duplicates,
         }
-        return [
+        found = [
             item
             for family, make in makers.items()
             if family in families and (self.queue or family not in known.WORKERS_ONLY)
             for item in make()
         ]
+        return found + self._at_each(known.DEPLOY) if self.deploy else found
 
     def _partial_kills(self, fault: str) -> list[Strike]:
         """A child is found by the connection of its message; what the main process sends is no child's."""
@@ -87,11 +90,10 @@ class Space:
         return [strike(self.subject, point, known.ZOMBIE, "before") for point in held]
 
     def _terms(self) -> list[Strike]:
-        return [
-            strike(self.subject, point, fault, "before")
-            for fault in (known.TERM, known.TERM_GROUP)
-            for point in self.points
-        ]
+        return self._at_each(known.TERM) + self._at_each(known.TERM_GROUP)
+
+    def _at_each(self, fault: str) -> list[Strike]:
+        return [strike(self.subject, point, fault, "before") for point in self.points]
 
     def _duplicates(self) -> list[Strike]:
         own = [point for point in self.points if not point.broker]

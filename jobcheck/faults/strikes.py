@@ -14,6 +14,8 @@ ZOMBIE = "zombie"
 TERM, TERM_GROUP = "term", "term-group"
 DUPLICATE = "duplicate"
 RACE = "race"
+DEPLOY = "deploy"
+"""Of no family: it needs a version, so `--deploy` asks for it."""
 
 AFTERWARDS, MEANWHILE, BEFOREHAND = "afterwards", "meanwhile", "beforehand"
 """When the same message is delivered again: after the job's success, while it runs, and before it begins."""
@@ -93,6 +95,12 @@ WORDS: dict[str, Words] = {
         "SIGTERM to every process of the worker",
     ),
     DUPLICATE: Words("duplicate", "duplicates", "when the message is delivered twice", "the same message comes again"),
+    DEPLOY: Words(
+        "deploy",
+        "deploys",
+        "when the next version is deployed",
+        "SIGTERM to the worker; the next one runs the next version",
+    ),
     RACE: Words("race", "races", "when two workers have the job at once", "two workers have the same job"),
 }
 

@@ -15,7 +15,7 @@ from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
 from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
-from ..runner.asked import handler_job, producer_job, queue_job, strikes_of
+from ..runner.asked import deployed, handler_job, producer_job, queue_job, strikes_of
 from ..runner.expectations import fails, read_contract, unsure
 from ..runner.facade import Job, Redaction, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
@@ -138,6 +138,7 @@ class RigFixture:
         assume: str | None = None,
         boot: str | None = None,
         faults: Faults | None = None,
+        deploy: str = "",
         max_points: int | None = None,
         deadline: str | None = None,
         seed: int | None = None,
@@ -148,12 +149,14 @@ class RigFixture:
         `function` is `module:function` or a function of a module's top level; it is called with a case, in a child
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
-        (kills alone by default, `"all"` for every one). `deadline="2m"` is for jobs that take longer than half a
+        (kills alone by default, `"all"` for every one). `deploy="v2"` (a folder, a Python or
+        a git revision) deploys that version at each point. `deadline="2m"` is for jobs that take longer than half a
         minute. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
-            return queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
+            job = queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
+            return deployed([job], deploy)[0]
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
         overrides["deadline"] = deadline

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..checks.contracts import Contract
@@ -48,6 +49,16 @@ def producer_job(rig: Rig, function: Function, contracts: Iterable[Contract] = (
     """The code that stores a row and enqueues a job; `function` is called with a case. Raises UsageError."""
     reference = found(rig.reference(function))
     return Job(subject=name or _tail(reference), mode="producer", function=reference, contracts=tuple(contracts))
+
+
+def deployed(jobs: Sequence[Job], version: str | None) -> list[Job]:
+    """The jobs, with a deploy of this version, if any, at each point of those that go through a queue. Raises
+    UsageError when none does."""
+    if not version:
+        return list(jobs)
+    if not any(job.mode == "queue" for job in jobs):
+        raise UsageError("a deploy replaces a worker, and a handler that runs without its queue has none")
+    return [replace(job, deploy=version) if job.mode == "queue" else job for job in jobs]
 
 
 def strikes_of(words: str) -> tuple[str, ...]:

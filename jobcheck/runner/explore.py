@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from ..checks.clean import Clean, clean_of, lines_to_paste, uncontracted, unmatched
 from ..checks.contracts import Contract
-from ..checks.judge import Judgement
 from ..checks.producers import judge_of
 from ..clock import Clock
 from ..errors import UsageError, WorkerError
@@ -16,13 +15,14 @@ from ..explore import points as pointing
 from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes
 from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES, RACE, counted
-from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
+from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
 from ..history.report import Coverage, FindingReport, SubjectReport
 from .around import hints
+from .blame import blame, layer_of
 from .estimate import takes_of
 from .findings import Told, finding, honours_keys
 from .promises import promises, unused
-from .queue import CANARY, QueueMode
+from .queue import QueueMode
 from .races import Raced, RaceOptions, race
 from .rig import ANY_ORDER
 from .telling import joined, point_report, same_cause, spoilt, strike_report, unconfirmed
@@ -245,9 +245,10 @@ class Exploration:
     @property
     def space(self) -> Space:
         """Everything that can be struck."""
-        queue = isinstance(self.mode, QueueMode)
-        leased = not isinstance(self.mode, QueueMode) or self.mode.settings.guarantee != "at-most-once"
-        return Space(self.subject, self.points, self.reads, queue, leased)
+        if not isinstance(self.mode, QueueMode):
+            return Space(self.subject, self.points, self.reads)
+        deploy, leased = self.mode.next_rig is not None, self.mode.settings.guarantee != "at-most-once"
+        return Space(self.subject, self.points, self.reads, True, deploy, leased)
 
     def _planned(self) -> list[Strike]:
         if self.options.schedule is not None:
@@ -286,47 +287,13 @@ class Exploration:
             strike=strike,
             verdict=judgement.verdict,
             broken=judgement.broken,
-            layer=await self._layer(strike, judgement, trial),
+            layer=await layer_of(self.mode, self.points, judgement, trial, self.keep),
             trial=trial.id,
             seconds=trial.seconds,
             redelivered=trial.deliveries_after > 0,
             fired=trial.fired,
             notes=judgement.notes,
         )
-
-    async def _layer(self, strike: Strike, judgement: Judgement, trial: TrialRecord) -> str:
-        if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
-            return ""
-        lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
-        if not isinstance(self.mode, QueueMode) or not lost:
-            return HANDLER
-        if not trial.deliveries_after:
-            return self._blame(strike)[0]
-        return TRANSPORT if await self._canary_is_lost(strike) else HANDLER
-
-    async def _canary_is_lost(self, strike: Strike) -> bool:
-        """Whether a job without any code of the user's is lost at the same point of the broker too."""
-        point = next(point for point in self.points if point.id == strike.point)
-        if not point.broker or not isinstance(self.mode, QueueMode):
-            return False
-        canary = QueueMode(self.mode.lane, "canary", CANARY, safe=self.mode.safe, boot=self.mode.boot)
-        await canary.open()
-        try:
-            clean = await canary.run("recording")
-            struck = await canary.run("canary", strike, point)
-        finally:
-            await canary.close()
-        for trial in (clean, struck):
-            self.keep(trial)
-        return struck.fired and bool(clean.effects) and not struck.effects
-
-    def _blame(self, strike: Strike) -> tuple[str, str]:
-        assert isinstance(self.mode, QueueMode)
-        place = place_of(strike, self.points)
-        passed = [point.role for point in self.points[:place]]
-        coming = self.points[place].role if place < len(self.points) else ""
-        blame = self.mode.system.blame_loss(passed, coming, self.mode.settings)
-        return blame.layer, blame.advice
 
     # Findings
 
@@ -354,7 +321,7 @@ class Exploration:
             trial=self.trials[cause.outcomes[0].trial],
             recording=recording,
             honours_keys=honours_keys(self.mode.lane.rig, cause),
-            mend="" if cause.layer == HANDLER else self._blame(strike)[1],
+            mend="" if cause.layer == HANDLER else blame(self.mode, self.points, strike).advice,
         )
         return finding(cause, told, verified, self.options.replay)
 

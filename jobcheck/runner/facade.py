@@ -19,7 +19,7 @@ from ..config import RULESETS
 from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
-from ..faults.strikes import DEFAULT
+from ..faults.strikes import DEFAULT, DEPLOY
 from ..history.report import FindingReport, Report, SubjectReport
 from ..store import accepted
 from ..store.failures import Failure, Failures
@@ -36,6 +36,7 @@ from .queue import QueueMode
 from .rig import Rig
 from .stage import DEADLINE, Stage
 from .trial import Mode
+from .versions import rig_at, version_of
 
 T = TypeVar("T")
 
@@ -58,6 +59,8 @@ class Job:
     """A strike id, when one finding is replayed."""
     faults: tuple[str, ...] = ()
     """Families of strikes; empty: those of the whole run."""
+    deploy: str = ""
+    """The next version of the app, as `versions.version_of` reads it from the project: deployed at each point."""
     schedule: str | None = None
     """The schedule of a race, when that is replayed."""
 
@@ -213,7 +216,12 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
         return ProducerMode(lane, job.subject, function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
-    return QueueMode(lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot)
+    mode = QueueMode(lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot)
+    if job.deploy:
+        folder = request.project or Path.cwd()
+        version = version_of(job.deploy, request.rig, base=folder, temp=lane.folder / "next")
+        mode.next_rig = rig_at(request.rig, version)
+    return mode
 
 
 def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
@@ -230,7 +238,7 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
         points=tuple(points[strike.point] for strike in strikes),
         strikes=strikes,
         contracts=tuple(contract.call for contract in job.contracts),
-        options=(job.assume,) if job.assume else (),
+        options=tuple(filter(None, (job.assume, f"{DEPLOY}={job.deploy}" if job.deploy else ""))),
         node=request.node,
         seed=request.seed,
         command=finding.replay,

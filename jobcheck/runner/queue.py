@@ -20,6 +20,7 @@ from .boots import COLD, ZYGOTE
 from .lane import Lane, Producer
 from .queue_strikes import Struck
 from .quiet import Quiet
+from .rig import Rig
 from .seats import Seat
 from .trial import Running, Sampler, divergence, first_of, foreign, record
 
@@ -43,6 +44,8 @@ class QueueMode:
         self.safe = safe
         self.boot = boot
         self.points: Sequence[Point] = ()
+        self.next_rig: Rig | None = None
+        """The rig at the next version of the app, where a deploy is a strike."""
         self.task = ""
         """Name of the job's task, once it was seen on the wire."""
         self._settings: Settings | None = None
@@ -201,6 +204,7 @@ class Crew:
         self._tasks = Tasks()
         self._booting: asyncio.Task[None] | None = None
         self._paired = False
+        self._newcomer: Seat | None = None
 
     @classmethod
     async def hire(cls, lane: Lane, *, safe: bool, boot: str) -> Crew:
@@ -231,9 +235,20 @@ class Crew:
                 + "\n    ".join(self.active.tail())
             )
 
+    async def newcomer(self, rig: Rig) -> Seat:
+        """A worker of another version, held at its first fetch. It has a seat of its own, and stays for one trial."""
+        if self._newcomer is None:
+            dialect = rig.system.dialect()
+            slot = await self.lane.slot(f"next{len(self.lane.slots)}", dialect)
+            self._newcomer = Seat(self.lane, slot, dialect, self.seats[0].safe, COLD)
+            self._newcomer.rig = rig
+            self.seats.append(self._newcomer)
+        await self._newcomer.boot(standby=True)
+        return self._newcomer
+
     async def second(self, first: Seat) -> Seat:
         """The other seat, with a worker that is held at its first fetch, while the first one lives."""
-        spare = next(seat for seat in self.seats if seat is not first)
+        spare = next(seat for seat in self.seats if seat not in (first, self._newcomer))
         if not spare.alive:
             await spare.boot(standby=True)
         return spare

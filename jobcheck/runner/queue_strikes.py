@@ -85,6 +85,8 @@ async def carry_out(struck: Struck) -> Seat:
             seat = await _terminate(struck)
         case known.DUPLICATE:
             seat = await _duplicate(struck)
+        case known.DEPLOY:
+            seat = await _deploy(struck)
         case other:
             raise ValueError(f"{other} is no strike of a worker")
     later = sum(one.slot.deliveries for one in struck.crew.seats if one is not struck.seat)
@@ -101,10 +103,7 @@ async def _take_over(struck: Struck) -> Seat:
     held = list(seat.dialect.held())
     await seat.kill()
     spare = await crew.replace(seat)
-    await _recover(struck, held)
-    spare.begin()
-    spare.slot.release()
-    await struck.waits(spare)
+    await _finishes(struck, spare, held)
     return spare
 
 
@@ -170,10 +169,7 @@ async def _kill_parent(struck: Struck) -> Seat:
     struck.note("the main process died alone; its children had ended what they had before another worker came")
     await seat.kill()
     spare = await struck.crew.replace(seat)
-    await _recover(struck, held)
-    spare.begin()
-    spare.slot.release()
-    await struck.waits(spare)
+    await _finishes(struck, spare, held)
     return spare
 
 
@@ -223,11 +219,32 @@ async def _zombie(struck: Struck) -> Seat:
 async def _terminate(struck: Struck) -> Seat:
     """SIGTERM, the grace time, then SIGKILL; whatever the worker gives back or leaves, another one does."""
     assert struck.running.strike is not None
+    seat = struck.seat
+    left = await _told_to_end(struck, group=struck.running.strike.fault == known.TERM_GROUP)
+    spare = await struck.crew.replace(seat)
+    await _finishes(struck, spare, left)
+    return spare if spare.slot.deliveries else seat
+
+
+async def _deploy(struck: Struck) -> Seat:
+    """The same, and who comes then is of the next version."""
+    seat, rig = struck.seat, struck.mode.next_rig
+    assert rig is not None
+    new = await struck.crew.newcomer(rig)
+    left = await _told_to_end(struck, group=False)
+    await _finishes(struck, new, left)
+    await new.kill()
+    (await struck.crew.replace(seat)).slot.release()
+    return new if new.slot.deliveries else seat
+
+
+async def _told_to_end(struck: Struck, *, group: bool) -> list[str]:
+    """SIGTERM to a worker that is in the middle of its job, and its end. Gives what it held and did not settle."""
     seat, hit = struck.seat, struck.hit
     held = list(seat.dialect.held())
     delivered = seat.slot.deliveries
     started = struck.mode.lane.stage.clock.now()
-    seat.worker.send_signal(signal.SIGTERM, group=struck.running.strike.fault == known.TERM_GROUP)
+    seat.worker.send_signal(signal.SIGTERM, group=group)
     hit.link.release(hit.way)
     try:
         await seat.worker.wait(GRACE)
@@ -239,12 +256,15 @@ async def _terminate(struck: Struck) -> Seat:
         struck.note("the worker took a further job after SIGTERM")
     left = [tag for tag in held if tag in set(seat.dialect.held())]
     await seat.kill()
-    spare = await struck.crew.replace(seat)
+    return left
+
+
+async def _finishes(struck: Struck, seat: Seat, left: list[str]) -> None:
+    """The lease of what was left runs out, and this worker does what is to do."""
     await _recover(struck, left)
-    spare.begin()
-    spare.slot.release()
-    await struck.waits(spare)
-    return spare if spare.slot.deliveries else seat
+    seat.begin()
+    seat.slot.release()
+    await struck.waits(seat)
 
 
 async def deliver_again(struck: Struck) -> Seat:

@@ -72,7 +72,8 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         function=failure.function,
         handler=failure.handler,
         contracts=tuple(read_contract(text) for text in failure.contracts),
-        assume=next(iter(failure.options), ""),
+        assume=next((word for word in failure.options if "=" not in word), ""),
+        deploy=next((word.partition("=")[2] for word in failure.options if word.startswith("deploy=")), ""),
     )
     return Request(
         command=f"jobcheck replay {failure.id}",

@@ -29,6 +29,8 @@ class Seat:
         self.dialect = dialect
         self.safe = safe
         self.wanted = boot
+        self.rig = lane.rig
+        """Whose version of the app works here."""
         self._boot: Boot | None = None
         self.warm = False
         """It has done a job: pools and caches are filled."""
@@ -76,12 +78,12 @@ class Seat:
         self.warm = False
         self.dialect.reset()
         name = f"{lane.process_name(self.slot)}-{self.generation}"
-        launch = lane.rig.system.launch(self.slot.name, safe=self.safe)
+        launch = self.rig.system.launch(self.slot.name, safe=self.safe)
         spec = ProcessSpec(
             name=name,
             argv=launch.argv,
             env={**lane.environment(self.slot), **launch.env},
-            cwd=lane.rig.folder,
+            cwd=self.rig.folder,
             ready=ReadyLine(launch.ready),
             ready_within=lane.stage.deadline,
         )

@@ -20,7 +20,7 @@ def test_nothing_said_means_kills_and_all_means_every_family() -> None:
 
 def test_every_strike_of_every_family_has_words() -> None:
     kinds = [kind for family in strikes.FAMILIES.values() for kind in family]
-    assert sorted(kinds) == sorted(strikes.WORDS)
+    assert sorted([*kinds, strikes.DEPLOY]) == sorted(strikes.WORDS)
     assert strikes.family_of("error-reply 40001") == "reset"
     assert strikes.detail_of("error-reply 40001") == "40001"
 

@@ -1,0 +1,59 @@
+"""Where a bad verdict is laid: at the handler, at the settings, or at the transport."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..checks.judge import Judgement
+from ..explore.causes import HANDLER, TRANSPORT
+from ..explore.search import place_of
+from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
+from ..systems.contract import Blame
+from .queue import CANARY, QueueMode
+from .trial import Mode
+
+
+async def layer_of(
+    mode: Mode,
+    points: Sequence[Point],
+    judgement: Judgement,
+    trial: TrialRecord,
+    keep: Callable[[TrialRecord], None],
+) -> str:
+    """Empty for a strike that ended well, or that nothing is known of. The trials of a canary go to `keep`."""
+    if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
+        return ""
+    lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
+    if not isinstance(mode, QueueMode) or not lost or trial.strike is None:
+        return HANDLER
+    if not trial.deliveries_after:
+        return blame(mode, points, trial.strike).layer
+    return TRANSPORT if await _canary_is_lost(mode, points, trial.strike, keep) else HANDLER
+
+
+def blame(mode: Mode, points: Sequence[Point], strike: Strike) -> Blame:
+    """Whose fault it is when the job was not given out again after this strike, by the job system's own word."""
+    assert isinstance(mode, QueueMode)
+    place = place_of(strike, points)
+    passed = [point.role for point in points[:place]]
+    coming = points[place].role if place < len(points) else ""
+    return mode.system.blame_loss(passed, coming, mode.settings)
+
+
+async def _canary_is_lost(
+    mode: QueueMode, points: Sequence[Point], strike: Strike, keep: Callable[[TrialRecord], None]
+) -> bool:
+    """Whether a job without any code of the user's is lost at the same point of the broker too."""
+    point = next((point for point in points if point.id == strike.point), None)
+    if point is None or not point.broker:
+        return False
+    canary = QueueMode(mode.lane, "canary", CANARY, safe=mode.safe, boot=mode.boot)
+    await canary.open()
+    try:
+        clean = await canary.run("recording")
+        struck = await canary.run("canary", strike, point)
+    finally:
+        await canary.close()
+    for trial in (clean, struck):
+        keep(trial)
+    return struck.fired and bool(clean.effects) and not struck.effects
