@@ -110,3 +110,13 @@ def test_the_survey_names_every_part_and_says_how_to_get_what_is_missing(
     nothing = [one for one in survey() if one.name != "python"]
     assert not any(one.found for one in nothing)
     assert all(one.hint and one.purpose for one in nothing)
+
+
+@pytest.mark.parametrize(
+    "url", ["rediss://127.0.0.1:1/0", "amqps://127.0.0.1:1/", "postgresql://127.0.0.1:1/shop?sslmode=verify-full"]
+)
+def test_a_given_server_that_asks_for_tls_is_a_usage_error(url: str) -> None:
+    address = base.allowed(url, "", "db", 1)
+    with pytest.raises(UsageError, match="asks for TLS, and jobcheck speaks plainly") as error:
+        base.plain(address, "db")
+    assert "tls=True" in error.value.hint
