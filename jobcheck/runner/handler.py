@@ -52,6 +52,7 @@ class HandlerMode:
             self.lane.kept[WORKER] = (slot, agent)
         self.slot, self._handler = self.lane.kept[WORKER]
         await self._handler.request("import", function=self.job)
+        await unshared(self.slot)
         if self.slot.links:
             names = sorted({link.listener.upstream for link in self.slot.links})
             self.lane.trace.notes.append(f"the app opens connections when it is imported ({', '.join(names)})")
