@@ -20,6 +20,7 @@ from ..tap.listener import Slot
 from ..workers import platform
 from . import handler_strikes
 from .agents import Agent, Exit
+from .boots import unshared
 from .lane import Case, Lane
 from .trial import Running, Sampler, divergence, first_of, foreign, record
 
