@@ -25,7 +25,7 @@ from .promises import promises, unused
 from .queue import CANARY, QueueMode
 from .races import Raced, RaceOptions, race
 from .rig import ANY_ORDER
-from .telling import joined, point_report, same_cause, spoilt, strike_report, unconfirmed
+from .telling import joined, point_report, same_cause, spoilt, strike_report, survived, unconfirmed
 from .trial import Mode
 
 VERIFY = 3
@@ -298,7 +298,7 @@ class Exploration:
         if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
             return ""
         lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
-        if not isinstance(self.mode, QueueMode) or not lost:
+        if not isinstance(self.mode, QueueMode) or not lost or survived(strike, self._point(strike)):
             return HANDLER
         if not trial.deliveries_after:
             return self._blame(strike)[0]
