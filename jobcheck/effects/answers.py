@@ -30,6 +30,8 @@ class Call:
     json: Any = None
     raw: bytes = b""
     """The body as it came."""
+    whole: bool = False
+    """It named its whole URL, as clients do to a proxy: the next one on this connection may be meant for another."""
 
 
 @dataclass(frozen=True, slots=True)

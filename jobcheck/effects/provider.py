@@ -105,6 +105,8 @@ class HttpProvider(Listener):
                 pass  # until the client gives up, or the outage is over
         if isinstance(answer, Silence):
             return False
+        if call.whole:
+            answer = replace(answer, headers={**answer.headers, "connection": "close"})
         await _send(wire, writer, answer, head_only=call.method == "HEAD")
         return wire.our_state is h11.DONE and wire.their_state is h11.DONE
 
@@ -285,9 +287,10 @@ def _call(request: h11.Request, raw: bytes) -> Call:
         headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
     body, value = read_body(raw, headers.get("content-type", "").lower())
     target = request.target.decode("latin-1")
-    if "://" in target:  # as clients write it to a proxy
+    whole = "://" in target.partition("?")[0]
+    if whole:
         target = "/" + target.partition("://")[2].partition("/")[2]
-    return Call(request.method.decode("latin-1").upper(), target, headers, body, value, raw)
+    return Call(request.method.decode("latin-1").upper(), target, headers, body, value, raw, whole)
 
 
 async def _send(wire: h11.Connection, writer: asyncio.StreamWriter, answer: Stored, *, head_only: bool = False) -> None:

@@ -33,6 +33,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 """The words of `--faults`, and the strikes that each stands for."""
 ALL = "all"
 DEFAULT = ("kill",)
+SURVIVED = (LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY)
+"""Strikes that end no process: the app's own error handling runs, and what becomes of the job is its own decision."""
 WORKERS_ONLY = ("kill-child", "kill-parent", "term")
 """Families that need a worker: a handler without its queue has neither a parent nor anybody who stops it."""
 

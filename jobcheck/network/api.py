@@ -167,7 +167,7 @@ class Api:
         self._engine.aim(proxy.name, listen, upstream)
         try:
             host, port = await self._engine.open(proxy.name)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # the latter for a host that is no name
             raise Refused(500, listen_error(proxy.listen, error)) from None
         proxy.listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         proxy.enabled = True

@@ -22,6 +22,7 @@ _DECODER_ERRORS = {
 """Python's words for a wrong character, and Go's."""
 _LITERALS = ("true", "false", "null")
 _LARGEST = 2**63
+_LARGEST_FLOAT = 3.4028235e38
 
 
 class BadBody(Exception):
@@ -58,6 +59,8 @@ def read(body: bytes) -> Any:
         raise BadBody(_said(text, error)) from None
     except RecursionError:
         raise BadBody("exceeded max depth") from None
+    except ValueError as error:  # a whole number that is too long for Python to read
+        raise BadBody(str(error)) from None
 
 
 def _said(text: str, error: json.JSONDecodeError) -> str:
@@ -112,6 +115,8 @@ def number(found: Mapping[str, Any], name: str, otherwise: float, where: str) ->
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _wrong(value, f"{where}.{name}", "float32")
+    if not -_LARGEST_FLOAT <= value <= _LARGEST_FLOAT:
+        raise _wrong(value, f"{where}.{name}", "float32", f" {getattr(value, 'raw', value)}")
     return float(value)
 
 

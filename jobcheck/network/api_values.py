@@ -141,7 +141,7 @@ def listen_address(listen: str, lead: str = "listen tcp: ") -> Address:
     host, colon, port = listen.rpartition(":")
     if not colon:
         raise Refused(500, f"{lead}address {listen}: missing port in address")
-    if not port.isdigit() or int(port) > 65535:
+    if not _is_port(port):
         raise Refused(500, f"{lead}address {port}: invalid port")
     host = host.removeprefix("[").removesuffix("]")
     return "127.0.0.1" if host in ("", "localhost") else host, int(port)
@@ -150,17 +150,25 @@ def listen_address(listen: str, lead: str = "listen tcp: ") -> Address:
 def upstream_address(upstream: str) -> Address:
     """What a proxy connects to. What is no address is taken, too, as Toxiproxy does: nobody is there."""
     host, _, port = upstream.rpartition(":")
-    number = int(port) if port.isdigit() and int(port) < 65536 else 0
-    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", number
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    try:
+        known = bool(host.encode("idna")) and host.isprintable() and _is_port(port)
+    except UnicodeError:
+        known = False
+    return (host, int(port)) if known else ("127.0.0.1", 0)
 
 
-def listen_error(listen: str, error: OSError) -> str:
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 65536
+
+
+def listen_error(listen: str, error: OSError | ValueError) -> str:
     """As Go says it."""
     words = {
         errno.EADDRINUSE: "address already in use",
         errno.EADDRNOTAVAIL: "cannot assign requested address",
         errno.EACCES: "permission denied",
     }
-    if error.errno in words:
+    if isinstance(error, OSError) and error.errno in words:
         return f"listen tcp {listen}: bind: {words[error.errno]}"
     return f"listen tcp: lookup {listen.rpartition(':')[0]}: no such host"

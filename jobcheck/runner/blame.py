@@ -10,6 +10,7 @@ from ..explore.search import place_of
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
 from ..systems.contract import Blame
 from .queue import CANARY, QueueMode
+from .telling import survived
 from .trial import Mode
 
 
@@ -25,6 +26,8 @@ async def layer_of(
         return ""
     lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
     if not isinstance(mode, QueueMode) or not lost or trial.strike is None:
+        return HANDLER
+    if survived(trial.strike, _point(points, trial.strike)):
         return HANDLER
     if not trial.deliveries_after:
         return blame(mode, points, trial.strike).layer
@@ -44,7 +47,7 @@ async def _canary_is_lost(
     mode: QueueMode, points: Sequence[Point], strike: Strike, keep: Callable[[TrialRecord], None]
 ) -> bool:
     """Whether a job without any code of the user's is lost at the same point of the broker too."""
-    point = next((point for point in points if point.id == strike.point), None)
+    point = _point(points, strike)
     if point is None or not point.broker:
         return False
     canary = QueueMode(mode.lane, "canary", CANARY, safe=mode.safe, boot=mode.boot)
@@ -57,3 +60,7 @@ async def _canary_is_lost(
     for trial in (clean, struck):
         keep(trial)
     return struck.fired and bool(clean.effects) and not struck.effects
+
+
+def _point(points: Sequence[Point], strike: Strike) -> Point | None:
+    return next((point for point in points if point.id == strike.point), None)

@@ -11,7 +11,8 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from ..errors import CaseError
+from ..aio import wait_for
+from ..errors import CaseError, WaitTimeout
 from ..events import Warned
 from ..systems.contract import Launch
 from ..tap.listener import Slot
@@ -20,6 +21,8 @@ from ..workers.supervisor import Worker
 from .agents import Agent
 from .lane import Lane
 
+CLOSED_WITHIN = 1.0
+"""Seconds."""
 COLD, STANDBY, ZYGOTE = "cold", "standby", "zygote"
 MODES = (ZYGOTE, STANDBY, COLD)
 
@@ -72,6 +75,15 @@ class Zygote:
         await self._agent.close()
 
 
+async def unshared(slot: Slot) -> None:
+    """Gives connections that an agent has closed before it forks the moment that their end takes to be seen."""
+    if slot.links:
+        try:
+            await wait_for(lambda: not slot.links, "the app's connections to end", deadline=CLOSED_WITHIN)
+        except WaitTimeout:
+            pass  # nobody closes them: what this means is the caller's to say
+
+
 async def boot_for(lane: Lane, slot: Slot, launch: Launch, wanted: str) -> Boot:
     """The way that the app allows: a zygote where it is wanted and nothing would be shared by its forks."""
     if wanted != ZYGOTE or not launch.module:
@@ -103,5 +115,6 @@ async def boot_for(lane: Lane, slot: Slot, launch: Launch, wanted: str) -> Boot:
 async def _warm(agent: Agent, slot: Slot, launch: Launch) -> list[str]:
     """Imports the app in the zygote; answers with what its forks would share."""
     told = await agent.request("warm", modules=list(launch.preload), must=list(launch.preload[:1]))
+    await unshared(slot)
     shared = [f"threads {', '.join(told['threads'])}"] if told["threads"] else []
     return shared + [f"a connection to {link.listener.upstream}" for link in slot.links]

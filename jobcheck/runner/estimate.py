@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..faults.strikes import ERROR_REPLY, LOSE_REPLY, LOSE_REQUEST, RACE, kind_of
+from ..faults.strikes import RACE, SURVIVED, kind_of
 from ..history.records import Strike
 from ..systems.contract import Settings
 from .boots import ZYGOTE
 from .queue import QueueMode
 from .trial import Mode
 
-LIVES_ON = frozenset({LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY})
-"""Strikes that the worker survives: its own error handling runs, and so do its retries."""
 RUNS = {RACE: 6.0}
 """Runs of the job that a strike stands for; two for all others: until the strike, and once more after it."""
 
@@ -35,7 +33,7 @@ def estimate(strikes: Sequence[Strike], recorded: float, booted: float, boot: st
     for strike in strikes:
         kind = kind_of(strike.fault)
         total += RUNS.get(kind, 2.0) * recorded
-        if kind not in LIVES_ON and boot != ZYGOTE:
+        if kind not in SURVIVED and boot != ZYGOTE:
             total += booted
     return total
 
@@ -44,7 +42,7 @@ def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float)
     """A sentence on retries of the app that make strikes long; empty when there is nothing to say."""
     if settings is None or not settings.retry_says or settings.retry_delay < 1:
         return ""
-    many = sum(kind_of(strike.fault) in LIVES_ON for strike in strikes)
+    many = sum(kind_of(strike.fault) in SURVIVED for strike in strikes)
     if not many:
         return ""
     text = f"{settings.retry_says}: up to {many} of the strikes make it retry"

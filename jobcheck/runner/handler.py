@@ -20,6 +20,7 @@ from ..tap.listener import Slot
 from ..workers import platform
 from . import handler_strikes
 from .agents import Agent, Exit
+from .boots import unshared
 from .lane import Case, Lane
 from .trial import Running, Sampler, divergence, first_of, foreign, record
 
@@ -52,6 +53,7 @@ class HandlerMode:
             self.lane.kept[WORKER] = (slot, agent)
         self.slot, self._handler = self.lane.kept[WORKER]
         await self._handler.request("import", function=self.job)
+        await unshared(self.slot)
         if self.slot.links:
             names = sorted({link.listener.upstream for link in self.slot.links})
             self.lane.trace.notes.append(f"the app opens connections when it is imported ({', '.join(names)})")

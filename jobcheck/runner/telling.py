@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from ..explore.causes import Outcome
 from ..explore.races import RACE, parse
-from ..history.records import Point, TrialRecord
+from ..faults.strikes import SURVIVED, kind_of
+from ..history.records import Point, Strike, TrialRecord
 from ..history.report import FindingReport, PointReport, StrikeReport
 
 
@@ -70,3 +71,11 @@ def strike_report(outcome: Outcome) -> StrikeReport:
         layer=outcome.layer,
         redelivered=outcome.redelivered,
     )
+
+
+def survived(strike: Strike, point: Point | None) -> bool:
+    """Whether the worker lived through it with the job in its hands: it settled the job itself, whatever was missing.
+
+    At the broker's own messages the job may have been in nobody's hands.
+    """
+    return kind_of(strike.fault) in SURVIVED and point is not None and not point.broker

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..checks.contracts import at_most_once
-from .kinds import CHARGE, CHARGED, COMMIT, HANDLER_MODE, RIGHT, WRONG, Bad, Planted
+from .kinds import CHARGE, CHARGED, COMMIT, HANDLER_MODE, RIGHT, WRONG, Bad, Planted, second
 
 ALIVE = (
     Planted(
@@ -50,6 +50,17 @@ ALIVE = (
         faults=("kill", "zombie"),
     ),
     Planted(
+        "version_read_too_late",
+        WRONG,
+        "who is held between its look and the version takes the other one's version for its own. A pause at a message "
+        "that changes something comes too early or too late: the version is then the one of the look, or old",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        (Bad(second("db SELECT members"), "duplicated", CHARGE, fault="race"),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "zombie", "race"),
+    ),
+    Planted(
         "error_reported",
         RIGHT,
         "a call that fails ends the run before the marker",
@@ -80,6 +91,15 @@ ALIVE = (
         "insert_then_act",
         RIGHT,
         "the key is inserted or read in one step, so whoever comes second uses that of the first",
+        (COMMIT, CHARGE),
+        (at_most_once(CHARGE),),
+        modes=(HANDLER_MODE,),
+        faults=("kill", "zombie", "race"),
+    ),
+    Planted(
+        "version_read_with_it",
+        RIGHT,
+        "the look and the version are of one moment, so whoever comes second finds another version",
         (COMMIT, CHARGE),
         (at_most_once(CHARGE),),
         modes=(HANDLER_MODE,),

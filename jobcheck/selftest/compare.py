@@ -54,12 +54,13 @@ def point_name(point: PointReport) -> str:
 
 
 def place_name(strike: StrikeReport, struck: Mapping[str, PointReport]) -> str:
-    """Where a strike hit: `before db COMMIT` for a kill, else `lose-reply at db COMMIT`, `race 1: A at db COMMIT`."""
+    """Where a strike hit: `before db COMMIT` for a kill, else `lose-reply at db COMMIT`, `race at db COMMIT`."""
     point = struck.get(strike.point)
     if point is None:
         return "nowhere"
     if strike.fault == RACE:
-        return f"race {strike.when}"
+        held = strike.when.count(" held before ")
+        return f"race at {point_name(point)}" if held == 1 else f"race: {strike.when}"
     return f"{strike.when if strike.fault == KILL else f'{strike.fault} at'} {point_name(point)}"
 
 

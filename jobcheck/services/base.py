@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import parse_qsl
 
 from ..aio import in_thread
 from ..errors import ServiceError, UsageError, WaitTimeout, WorkerError
@@ -217,6 +218,17 @@ def allowed(url: str, allow_host: str, name: str, default_port: int) -> Address:
     raise UsageError(
         f"{name}: {shown(address)} is not on this machine, and jobcheck makes jobs fail on purpose",
         hint=f"use a server on 127.0.0.1, or say allow_host={address.host!r} if that server is for tests only",
+    )
+
+
+def plain(address: Address, name: str) -> Address:
+    """The address of a given server that is spoken to without TLS. Raises UsageError for one that insists on it."""
+    mode = dict(parse_qsl(address.query)).get("sslmode", "")
+    if address.scheme not in ("rediss", "amqps") and mode not in ("require", "verify-ca", "verify-full"):
+        return address
+    raise UsageError(
+        f"{name}: {shown(address)} asks for TLS, and jobcheck speaks plainly to the servers behind its taps",
+        hint="give the server's plain url; where the *app* insists on TLS, add tls=True: the tap ends it",
     )
 
 

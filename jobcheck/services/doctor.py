@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from . import find, wheels
@@ -61,6 +62,8 @@ def survey() -> list[Finding]:
             "pip is used; https://docs.astral.sh/uv/",
         ),
         _faketime(),
+        _trustme(),
+        _moto(),
     ]
 
 
@@ -100,6 +103,23 @@ def _faketime() -> Finding:
         )
     program = shutil.which("faketime")
     return Finding("libfaketime", purpose, True, _ask([program, "--version"]) if program else "", str(library))
+
+
+def _trustme() -> Finding:
+    purpose = "apps that insist on TLS, and hosts that are built into them"
+    try:
+        version = metadata.version("trustme")
+    except metadata.PackageNotFoundError:
+        return Finding("trustme", purpose, False, hint='pip install "jobcheck[tls]"')
+    return Finding("trustme", purpose, True, version)
+
+
+def _moto() -> Finding:
+    purpose = "S3, SES and SQS (jobcheck.aws)"
+    if (inside := wheels.installed(wheels.MOTO)) is None:
+        hint = f"installed when it is first wanted, or by: jobcheck services install --all ({wheels.MOTO.title})"
+        return Finding("moto", purpose, False, hint=hint)
+    return Finding("moto", purpose, True, wheels.MOTO.version, str(inside.parent))
 
 
 def _ask(command: list[str]) -> str:

@@ -70,7 +70,7 @@ async def start(spec: Postgres, place: Place) -> PostgresService:
 
 
 async def _given(spec: Postgres, place: Place) -> PostgresService:
-    address = base.allowed(spec.url or "", spec.allow_host, place.name, 5432)
+    address = base.plain(base.allowed(spec.url or "", spec.allow_host, place.name, 5432), place.name)
     try:
         admin = await pg_connect(address)
     except psycopg.Error as error:

@@ -143,7 +143,7 @@ async def start(spec: RabbitMQ, place: Place) -> RabbitService:
 
 
 async def _given(url: str, allow_host: str, place: Place) -> RabbitService:
-    address = base.allowed(url, allow_host, place.name, 5672)
+    address = base.plain(base.allowed(url, allow_host, place.name, 5672), place.name)
     query = dict(parse_qsl(address.query))
     port = int(query.pop(MANAGEMENT_VARIABLE, MANAGEMENT_PORT))
     user, password = address.user or "guest", address.password or ("" if address.user else "guest")

@@ -238,7 +238,7 @@ async def start(spec: Redis, place: Place) -> RedisService:
 
 
 async def _given(url: str, allow_host: str, place: Place) -> RedisService:
-    address = base.allowed(url, allow_host, place.name, 6379)
+    address = base.plain(base.allowed(url, allow_host, place.name, 6379), place.name)
     if not re.fullmatch(r"\d*", address.path):
         raise ServiceError(f"{place.name}: expected a database number in {base.shown(address)}, got {address.path!r}")
     service = RedisService(place, address, f"given: {base.shown(address)}", None)

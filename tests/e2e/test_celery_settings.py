@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from jobcheck.checks.contracts import at_least_once
 from jobcheck.errors import CaseError, UsageError, WorkerError
 from jobcheck.events import Bus, Event, Warned
 from jobcheck.history.report import SubjectReport
 
 from . import tiny
+from .bad_day import rig
 
 EARLY = "app.conf.update(task_acks_late=False, task_reject_on_worker_lost=False)"
 
@@ -49,6 +51,36 @@ def test_assuming_at_least_once_runs_the_same_app_with_safe_settings(tmp_path: P
     subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=EARLY), assume="at-least-once"))
     assert subject.guarantee == "at-least-once"
     assert layers(subject) == {"transport": 2}
+
+
+SWALLOWS = """
+    import os, urllib.request
+    url = os.environ["PAYMENTS_URL"] + "/charges"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, key.encode(), method="POST")).read()
+    except OSError:
+        pass
+    jobcheck.mark("done", key)
+"""
+
+
+def test_an_error_that_the_handler_swallows_is_its_own_whatever_the_broker_could_have_lost(tmp_path: Path) -> None:
+    """The worker lives and acknowledges the job: nobody but the handler let the charge go."""
+    tiny.write(tmp_path, SWALLOWS)
+    text = rig(
+        '"broker": jobcheck.redis(), "payments": jobcheck.provider()',
+        '"BROKER_URL": "{broker.url}", "PAYMENTS_URL": "{payments.base}"',
+    )
+    (tmp_path / "rig.py").write_text(text)
+    contract = (at_least_once("payments POST /charges"),)
+    subject = tiny.only(
+        tiny.explore(f"{tmp_path / 'rig.py'}:tiny", contracts=contract, faults=("reset",), max_points=9)
+    )
+    assert layers(subject)["handler"] >= 1
+    mine = [finding for finding in subject.findings if finding.layer == "handler"]
+    assert [(finding.verdict, finding.effect) for finding in mine] == [("lost", "payments POST /charges")]
+    assert mine[0].code.startswith("tiny.py:")
+    assert subject.verdict == "broken"
 
 
 @pytest.mark.parametrize("boot", ["cold", "standby"])

@@ -105,6 +105,31 @@ def test_init_probe_and_explore_show_the_planted_bug_with_its_line(first, shop):
     assert "written" not in again
 
 
+READY = """
+from django.apps import AppConfig
+
+class CoreConfig(AppConfig):
+    name = "core"
+
+    def ready(self):
+        from django.db import connection
+
+        with connection.cursor() as cursor:
+            cursor.execute("select 1")
+"""
+
+
+def test_an_app_that_queries_while_it_is_imported_shares_no_connection_with_its_forks(shop):
+    (shop / "core" / "apps.py").write_text(READY)
+    rig = shop / "tests" / "jobs" / "jobcheck_rig.py"
+    text = "".join(line for line in rig.read_text().splitlines(True) if "aws" not in line)
+    rig.write_text(f"{text}\n\ndef order_id(case):\n    return order_row(case).pk\n")
+    words = ["--handler", "orders.tasks:announce_to_warehouse", "--case", "order_id"]
+    said = run(shop, "jobcheck", "explore", *words, "--expect", "at_least_once: warehouse")
+    assert "2 points, 3 strikes, 3 fired: 3 ok" in said
+    assert "opens connections" not in said
+
+
 def test_the_apps_own_tests_and_jobchecks_run_side_by_side_and_nothing_leaks_in(shop):
     jobs = shop / "tests" / "jobs"
     (jobs / "test_jobcheck.py").write_text(JOBS)

@@ -90,3 +90,24 @@ def test_aws_calls_are_points_and_effects_by_their_verbs(tmp_path: Path) -> None
         "http POST / SendMessage",
     ]
     assert {finding.effect for finding in subject.findings} == {effects[1]}, "the same object again is no second one"
+
+
+NAMED = """
+    boto3.client("ses", endpoint_url="https://email.us-east-1.amazonaws.com").send_email(
+        Source="shop@example.com",
+        Destination={"ToAddresses": ["ann@example.com"]},
+        Message={"Subject": {"Data": key}, "Body": {"Text": {"Data": "hello"}}},
+    )
+    s3 = boto3.client("s3", endpoint_url="https://s3.eu-central-1.amazonaws.com", config=VIRTUAL)
+    s3.put_object(Bucket="invoices", Key=key, Body=b"x")
+"""
+
+
+def test_aws_addresses_that_the_app_names_itself_are_led_to_the_stand_in(tmp_path: Path) -> None:
+    """As django-ses does; the name of a bucket is a label more than a wildcard's."""
+    imports = 'import boto3, botocore.config\nVIRTUAL = botocore.config.Config(s3={"addressing_style": "virtual"})'
+    effects = ("aws POST / SendEmail", "aws PUT /key-*")
+    subject = explored(tmp_path, NAMED, '"aws": jobcheck.aws("s3", "ses", tls=True)', *effects, imports=imports)
+    assert subject.problem == ""
+    assert [point.shape for point in subject.points] == ["http POST / SendEmail", "http PUT /key-*"]
+    assert {finding.effect for finding in subject.findings} == {effects[0]}

@@ -81,6 +81,7 @@ def explore(
     boot: str = "zygote",
     faults: tuple[str, ...] = ("kill",),
     deadline: float = 30.0,
+    max_points: int = 0,
     bus: Bus | None = None,
 ) -> Report:
     """Explores the tiny job; reports go beside it."""
@@ -97,6 +98,7 @@ def explore(
         boot=boot,
         faults=faults,
         deadline=deadline,
+        max_points=max_points,
         seed=3,
     )
     return facade.run(lambda: facade.explore(request, bus or Bus())).report

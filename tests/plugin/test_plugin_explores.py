@@ -18,6 +18,11 @@ RIGHT = """
 def test_right(jobcheck_handler):
     jobcheck_handler("tinyapp.jobs:right", case="number").explore(expect=EXPECT[1:])
 """
+PRODUCERS = """
+@pytest.mark.parametrize("function", ["create_outbox", "create_commit_then_push"])
+def test_an_invoice_has_its_job(jobcheck_producer, function):
+    jobcheck_producer(function).explore()
+"""
 
 
 def test_a_right_job_is_green_and_its_coverage_is_told(nested, pytester):
@@ -161,3 +166,30 @@ def test_charge(jobcheck_handler):
     result = nested(source, rig=f"{SHOP}:shop")
     result.assert_outcomes(**outcomes)
     result.stdout.fnmatch_lines(["*3 points, 4 strikes, 4 fired: *"])
+
+
+def test_a_race_is_asked_for_by_name(nested):
+    result = nested(NAIVE.replace("expect=EXPECT", 'expect=EXPECT, faults=["race"]'))
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "✗ mark charge happens again when the job is delivered twice",
+            "*the handler runs twice at once: A and B",
+            "*A has ended; B goes on",
+            "  verified 3/3; to run it again:",
+            "  ✗ naive, handler mode: 3 points, 1 strike, 1 fired: 1 duplicated*",
+        ]
+    )
+
+
+def test_a_producer_needs_no_contract(nested):
+    result = nested(PRODUCERS, rig=f"{SHOP}:shop_with_relay")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "✗ job shop.jobs.render_invoice_pdf is never enqueued when the producer dies after db COMMIT*",
+            "  · what is left: db INSERT invoices",
+            "  ✓ create_outbox, producer mode: 1 point, 2 strikes, 2 fired: 2 ok",
+            "  ✗ create_commit_then_push, producer mode: 2 points, 3 strikes, 3 fired: 2 ok, 1 lost",
+        ]
+    )

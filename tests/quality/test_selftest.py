@@ -105,13 +105,17 @@ def report_of(planted: Planted, mode: str) -> SubjectReport:
             layer, verdict = (bad.layer, bad.verdict) if bad else ("", "ok")
             strikes.append(StrikeReport(f"{one.id}{when}", one.id, "kill", when, True, verdict, 0, "", effects, layer))
     by_name = dict(zip(wanted.points, points, strict=True))
+    looks = []
     for place, bad in wanted.bad.items():
         fault, at, name = place.partition(" at ")
         if at:  # what is no kill
             effects = tuple(f"{effect}: phrase" for effect in bad.effects)
-            number = by_name[name].id
+            if name not in by_name:
+                looks.append(point(name, len(by_name)))
+                by_name[name] = looks[-1]
+            number, when = by_name[name].id, f"A held before {name}" if fault == "race" else "before"
             strikes.append(
-                StrikeReport(f"{number}{fault}", number, fault, "before", True, bad.verdict, 0, "", effects, bad.layer)
+                StrikeReport(f"{number}{fault}", number, fault, when, True, bad.verdict, 0, "", effects, bad.layer)
             )
     findings = tuple(
         FindingReport(
@@ -124,6 +128,7 @@ def report_of(planted: Planted, mode: str) -> SubjectReport:
         "celery-redis",
         mode,
         points=points,
+        looks=tuple(looks),
         strikes=tuple(strikes),
         findings=findings,
         coverage=Coverage(len(points), len(strikes), len(strikes)),

@@ -64,12 +64,14 @@ class Case:
 _loaded = {}
 _before = [name for name in os.environ.get("JOBCHECK_BEFORE", "").split(",") if name]
 """Modules that are imported before the first of the user's: frameworks that must be set up."""
+_frameworks = []
+"""Those that have been."""
 
 
 def load(where):
     """The module of `package.module` or of `/path/file.py`."""
     while _before:
-        importlib.import_module(_before[0])
+        _frameworks.append(importlib.import_module(_before[0]))
         del _before[0]
     if not where.endswith(".py"):
         return importlib.import_module(where)
@@ -82,6 +84,12 @@ def load(where):
         spec.loader.exec_module(module)
         _loaded[path] = module
     return _loaded[path]
+
+
+def share_nothing():
+    """Closes what the frameworks have opened, before a fork: two processes on one connection spoil it for both."""
+    for module in _frameworks:
+        module.before_fork()
 
 
 def resolve(function):
@@ -160,6 +168,7 @@ class Agent:
             getattr(resolve(request["function"]), "__name__", "")  # a lazy object becomes the real one
         else:
             load(request["function"])
+        share_nothing()
         return {}
 
     def do_case(self, request):
@@ -177,6 +186,7 @@ class Agent:
     def do_fork(self, request):
         target = resolve(request["function"])
         getattr(target, "__name__", "")
+        share_nothing()
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -224,10 +234,12 @@ class Agent:
             except ImportError:
                 if name in request["must"]:
                     raise
+        share_nothing()
         return {"threads": [one.name for one in threading.enumerate() if one is not threading.main_thread()]}
 
     def do_spawn(self, request):
         """Forks a child that becomes `python -m MODULE ARGS`, with its output in a FIFO."""
+        share_nothing()
         pid = os.fork()
         if pid == 0:
             self.program(request)

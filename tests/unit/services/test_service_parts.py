@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def test_the_survey_names_every_part_and_says_how_to_get_what_is_missing(
     here = {one.name: one for one in survey()}
     assert set(here) == {
         *("python", "redis", "postgres", "rabbitmq", "toxiproxy-server", "docker", "uv", "libfaketime"),
+        *("trustme", "moto"),
     }
     assert here["python"].found
     assert here["python"].version.count(".") == 2
@@ -100,6 +102,21 @@ def test_the_survey_names_every_part_and_says_how_to_get_what_is_missing(
     monkeypatch.setenv("JOBCHECK_CACHE", str(tmp_path))
     for name in ("EXTRA_FOLDERS", "POSTGRES_FOLDERS", "RABBITMQ_FOLDERS", "FAKETIME"):
         monkeypatch.setattr(find, name, ())
+
+    def not_there(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", not_there)
     nothing = [one for one in survey() if one.name != "python"]
     assert not any(one.found for one in nothing)
     assert all(one.hint and one.purpose for one in nothing)
+
+
+@pytest.mark.parametrize(
+    "url", ["rediss://127.0.0.1:1/0", "amqps://127.0.0.1:1/", "postgresql://127.0.0.1:1/shop?sslmode=verify-full"]
+)
+def test_a_given_server_that_asks_for_tls_is_a_usage_error(url: str) -> None:
+    address = base.allowed(url, "", "db", 1)
+    with pytest.raises(UsageError, match="asks for TLS, and jobcheck speaks plainly") as error:
+        base.plain(address, "db")
+    assert "tls=True" in error.value.hint

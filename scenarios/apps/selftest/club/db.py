@@ -43,6 +43,27 @@ def lock_member(tx: psycopg.Connection, member_id: int) -> Member:
     return Member(*tx.execute(sql, (member_id,)).fetchone())
 
 
+def dues(tx: psycopg.Connection, member_id: int) -> str:
+    """`open` or `paid`."""
+    return str(tx.execute("select dues from members where id = %s", (member_id,)).fetchone()[0])
+
+
+def version(tx: psycopg.Connection, member_id: int) -> int:
+    """Counts the changes of the member's dues."""
+    return int(tx.execute("select version from members where id = %s", (member_id,)).fetchone()[0])
+
+
+def dues_and_version(tx: psycopg.Connection, member_id: int) -> tuple[str, int]:
+    """Both, as they were at one moment."""
+    return tx.execute("select dues, version from members where id = %s", (member_id,)).fetchone()
+
+
+def pay_dues(tx: psycopg.Connection, member_id: int, version: int) -> bool:
+    """Marks the dues as paid, unless somebody has changed them since `version`; says whether it did."""
+    sql = "update members set dues = 'paid', version = version + 1 where id = %s and version = %s"
+    return tx.execute(sql, (member_id, version)).rowcount == 1
+
+
 def is_done(tx: psycopg.Connection, key: str) -> bool:
     """Whether the effect `key` has its marker."""
     return tx.execute("select 1 from job_effects where key = %s", (key,)).fetchone() is not None

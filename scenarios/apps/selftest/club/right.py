@@ -205,3 +205,13 @@ def insert_then_act(member_id: int) -> None:
         member = db.member(tx, member_id)
         key = db.key_once(tx, member_id, str(uuid.uuid4()))
     world.charge(member, key=key)
+
+
+@app.task
+def version_read_with_it(member_id: int) -> None:
+    """The dues and their version are of one moment, so a change after it is noticed."""
+    with db.transaction() as tx:
+        dues, version = db.dues_and_version(tx, member_id)
+        if dues == "open" and db.pay_dues(tx, member_id, version):
+            tx.commit()
+            world.charge(db.member(tx, member_id))

@@ -224,3 +224,12 @@ def check_then_act(member_id: int) -> None:
             key = str(uuid.uuid4())
             db.store_key(tx, member_id, key)
     world.charge(member, key=key)
+
+
+@app.task
+def version_read_too_late(member_id: int) -> None:
+    """Looks at the dues, and then at their version: what changed in between fits the version and not the look."""
+    with db.transaction() as tx:
+        if db.dues(tx, member_id) == "open" and db.pay_dues(tx, member_id, db.version(tx, member_id)):
+            tx.commit()
+            world.charge(db.member(tx, member_id))
