@@ -18,6 +18,7 @@ from jobcheck.seeds import token
 from jobcheck.services import start as start_service
 from jobcheck.services.base import Environ, Service, free_port
 from jobcheck.services.clients import pg_client, pg_query, redis_client, rows
+from jobcheck.services.postgres_templates import NAME
 from jobcheck.services.spec import Address, Postgres, Provider, Redis, UpstreamSpec
 from jobcheck.workers.guardian import Guardian
 from jobcheck.workers.supervisor import Supervisor
@@ -289,9 +290,7 @@ def test_a_setup_that_leaves_a_session_open_does_not_stop_the_cloning(tmp_path: 
     async def body(rig: Rig) -> None:
         service = await rig.start(Postgres(setup="true"))
         await service.namespace("1")
-        template = Address(
-            "postgresql", "127.0.0.1", service.address.port, "postgres", path=f"jobcheck_{rig.run}_up_template"
-        )
+        template = Address("postgresql", "127.0.0.1", service.address.port, "postgres", path=NAME)
         async with pg_client(template) as client:
             await service.namespace("2")
             with pytest.raises(psycopg.OperationalError):
