@@ -74,8 +74,9 @@ def strike_report(outcome: Outcome) -> StrikeReport:
 
 
 def survived(strike: Strike, point: Point | None) -> bool:
-    """Whether the worker lived through it with the job in its hands: it settled the job itself, whatever was missing.
+    """Whether the worker lived through it with the job in its hands: it settled the job itself, whatever was missing. A
+    message that is no point (`None`) is a read of the job's own.
 
     At the broker's own messages the job may have been in nobody's hands.
     """
-    return kind_of(strike.fault) in SURVIVED and point is not None and not point.broker
+    return kind_of(strike.fault) in SURVIVED and (point is None or not point.broker)
