@@ -35,8 +35,9 @@ fix: .venv/.dev ## format the code and mend what ruff can mend by itself
 wheel: .venv/.dev ## build the wheel, and check it in an empty environment
 	@bash .ci/wheel
 
-bench: .venv/.dev ## run the benchmarks of tests/benchmarks
-	@for bench in tests/benchmarks/bench_*.py; do $(BIN)/python "$$bench"; done
+bench: .venv/.dev ## run the benchmarks of tests/benchmarks: tables to paste into docs/benchmarks.md
+	@$(BIN)/python tests/benchmarks/machine.py
+	@for bench in tests/benchmarks/bench_*.py; do echo; $(BIN)/python "$$bench"; done
 
 fuzz: .venv/.fuzz ## fuzz every decoder, guided by coverage (FUZZ_ARGS="--seconds 300 redis")
 	@$(BIN)/python tests/fuzz/fuzz.py $(FUZZ_ARGS)

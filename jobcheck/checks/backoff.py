@@ -58,6 +58,8 @@ class BackoffRule:
     """How much later than it should an attempt may come."""
     route: str = ""
     """Only calls of this route; empty: all that can change something."""
+    retry_after: bool = False
+    """Whoever was told `Retry-After` waits at least so long."""
 
     @property
     def text(self) -> str:
@@ -65,6 +67,7 @@ class BackoffRule:
         parts = [f"base {self.base:g} s", f"factor {self.factor:g}", f"jitter {jitter}"]
         parts += [f"at most {self.limit:g} s"] if self.limit < math.inf else []
         parts += [f"{self.max_attempts} attempts"] if self.max_attempts else []
+        parts += ["Retry-After is kept"] if self.retry_after else []
         return f"backoff at {self.provider}{' ' + self.route if self.route else ''}: {', '.join(parts)}"
 
     def wait(self, number: int) -> float:
@@ -91,6 +94,8 @@ class Attempts:
     """When each call came, in seconds, in order."""
     given_up: bool = False
     """The job is filed as failed."""
+    asked: tuple[float, ...] = ()
+    """Seconds that each answer asked for (`Retry-After`), 0 where it did not; empty: none did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,8 @@ class _Wait:
     """The longest that full jitter gives."""
     low: float
     high: float
+    asked: float = 0.0
+    """Seconds that the provider had asked for."""
 
 
 def judge_backoff(rule: BackoffRule, found: Sequence[Attempts]) -> tuple[bool | None, str]:
@@ -111,10 +118,12 @@ def judge_backoff(rule: BackoffRule, found: Sequence[Attempts]) -> tuple[bool | 
     waits = [_wait(rule, one, number, pair) for one in found for number, pair in enumerate(pairwise(one.times), 1)]
     if not waits:
         return None, "no case called a second time"
-    if wrong := _single(rule, waits) or _together(rule, waits):
+    own = [wait for wait in waits if not wait.asked]
+    if wrong := _single(rule, waits) or _together(rule, own):
         return False, wrong
-    if rule.jitter == FULL and not _tells(waits):
-        return None, f"{len(waits)} waits are too few to tell full jitter from no wait at all"
+    if rule.jitter == FULL and not _tells(own):
+        asked = f" (and {len(waits) - len(own)} that the provider asked for)" if len(own) < len(waits) else ""
+        return None, f"{len(own)} waits{asked} are too few to tell full jitter from no wait at all"
     cases = len({wait.case for wait in waits})
     shortest, longest = min(wait.seconds for wait in waits), max(wait.seconds for wait in waits)
     return True, f"{len(waits)} waits of {cases} cases, from {shortest:.1f} s to {longest:.1f} s"
@@ -122,7 +131,8 @@ def judge_backoff(rule: BackoffRule, found: Sequence[Attempts]) -> tuple[bool | 
 
 def _wait(rule: BackoffRule, one: Attempts, number: int, pair: tuple[float, float]) -> _Wait:
     low, high = rule.bounds(number)
-    return _Wait(one.case, number, pair[1] - pair[0], rule.wait(number), low, high)
+    asked = one.asked[number - 1] if one.asked else 0.0
+    return _Wait(one.case, number, pair[1] - pair[0], rule.wait(number), low, max(high, asked), asked)
 
 
 def _too_many_or_few(rule: BackoffRule, found: Sequence[Attempts]) -> str:
@@ -138,6 +148,13 @@ def _too_many_or_few(rule: BackoffRule, found: Sequence[Attempts]) -> str:
 
 def _single(rule: BackoffRule, waits: Sequence[_Wait]) -> str:
     """The worst wait that is too short or too long by itself."""
+    rude = [one for one in waits if rule.retry_after and one.seconds < one.asked - EARLY]
+    if rude:
+        worst = min(rude, key=lambda one: one.seconds - one.asked)
+        return (
+            f"{len(rude)} of {len(waits)} waits are too short: wait {worst.number} of {worst.case} was "
+            f"{worst.seconds:.2f} s, and Retry-After had asked for {worst.asked:g} s"
+        )
     short = [one for one in waits if one.seconds < one.low * 0.99 - EARLY]
     if short:
         worst = min(short, key=lambda one: one.seconds - one.low)
@@ -185,6 +202,8 @@ def _unjittered(rule: BackoffRule, wait: _Wait) -> bool:
 
 def _tells(waits: Sequence[_Wait]) -> bool:
     """Whether waits that are next to nothing would have been seen."""
+    if not waits:
+        return False
     return _chance(SHARE * sum(one.whole for one in waits), waits) <= ALPHA
 
 

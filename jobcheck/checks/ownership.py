@@ -37,7 +37,7 @@ _TRANSPORT_HEADERS = frozenset(
     }
 )
 """Headers that the client's library makes: a number in them is not a business id."""
-_SKIPPED_FIELDS = frozenset({"json", "row", "id", "message_id", "method", "size", "sha256"})
+_SKIPPED_FIELDS = frozenset({"retry_after", "json", "row", "id", "message_id", "method", "size", "sha256"})
 """Parts that repeat the body, or that the sender did not choose."""
 _SHORTEST_MADE = 6
 """Characters of an id that a provider gave out, from which on it is told from a plain number."""

@@ -156,11 +156,16 @@ def spoiled(answer: Stored | Silence, reply: Reply) -> Stored | Silence:
     return with_pause(answer, reply.retry_after)
 
 
+def told_pause(seconds: float | None) -> int:
+    """The whole seconds that `Retry-After` says; 0 for none."""
+    return 0 if seconds is None else math.ceil(seconds)
+
+
 def with_pause(answer: Stored, seconds: float | None) -> Stored:
     """With `Retry-After`, in whole seconds, as HTTP has it."""
     if seconds is None:
         return answer
-    return replace(answer, headers={**answer.headers, "retry-after": str(math.ceil(seconds))})
+    return replace(answer, headers={**answer.headers, "retry-after": str(told_pause(seconds))})
 
 
 def json_answer(status: int, value: Any) -> Stored:

@@ -21,7 +21,7 @@ from .capacity import Counter
 from .idempotency import IdempotencyKeys, Stored
 from .ledger import Ledger
 from .listener import Listener
-from .outages import CaseOf, Outages, Spell, json_answer, nobody, outage_note, spoiled, with_pause
+from .outages import CaseOf, Outages, Spell, json_answer, nobody, outage_note, spoiled, told_pause, with_pause
 from .paths import label
 from .resources import Resources
 
@@ -124,7 +124,8 @@ class HttpProvider(Listener):
         else:
             answer = json_answer(spell.reply.status or 200, {})
             if call.method not in _READS:
-                self._record(call, key, applied=False, note=outage_note(spell.reply))
+                pause = told_pause(spell.reply.retry_after)
+                self._record(call, key, applied=False, note=outage_note(spell.reply), pause=pause)
         if spell.reply.slow:
             await spell.pause(spell.reply.slow)
         return spoiled(answer, spell.reply), spell
@@ -142,7 +143,7 @@ class HttpProvider(Listener):
             status, pause = counter.capacity.beyond, counter.capacity.retry_after
             assert status != "slow"
             if call.method not in _READS:
-                self._record(call, key, applied=False, note=f"{status} beyond capacity")
+                self._record(call, key, applied=False, note=f"{status} beyond capacity", pause=told_pause(pause))
             return with_pause(json_answer(status, {"error": "over capacity"}), pause)
         self.waiting += 1
         try:
@@ -192,7 +193,8 @@ class HttpProvider(Listener):
             made = str(content.get("id", "")) if isinstance(content, dict) else ""
             self._record(call, key, made=made, says=answer.says)
         elif not reads:
-            self._record(call, key, applied=False, note=answer.note or _why(answer, status), says=answer.says)
+            note = answer.note or _why(answer, status)
+            self._record(call, key, applied=False, note=note, says=answer.says, pause=_asked(answer))
         stored = _stored(answer, status, content)
         if answer.delay:
             await asyncio.sleep(answer.delay)
@@ -228,8 +230,17 @@ class HttpProvider(Listener):
         return self._resources.change(call.path, call.json)
 
     def _record(
-        self, call: Call, key: str, *, applied: bool = True, note: str = "", made: str = "", says: str = ""
+        self,
+        call: Call,
+        key: str,
+        *,
+        applied: bool = True,
+        note: str = "",
+        made: str = "",
+        says: str = "",
+        pause: int = 0,
     ) -> None:
+        """`pause`: the seconds that a refused one is told to wait."""
         fields: dict[str, Any] = {
             "method": call.method,
             "path": call.path,
@@ -238,8 +249,17 @@ class HttpProvider(Listener):
         }
         if made:
             fields["id"] = made
+        if pause:
+            fields["retry_after"] = pause
         name = f"{self.name} {label(call.method, call.path, call.headers, call.json)}"
         self.ledger.record(name, says or call.body, fields=fields, key=key, applied=applied, note=note)
+
+
+def _asked(answer: Answer) -> int:
+    """The seconds of a programmed answer's `Retry-After`; 0 where there are none, or a date."""
+    headers = {name.lower(): str(value) for name, value in answer.headers.items()}
+    said = headers.get("retry-after", "")
+    return int(said) if said.isascii() and said.isdigit() else 0
 
 
 def _stored(answer: Answer, status: int, content: Any) -> Stored:

@@ -23,6 +23,7 @@ KINDS = {
     **dict.fromkeys(("smtp", "submission"), "smtp"),
 }
 ADDRESS_WORDS = ("url", "uri", "api", "base", "endpoint", "host", "root", "v1", "v2", "server")
+SMTP_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 AWS_SERVICES = ("s3", "ses", "sqs")
 NAMES = {"redis": "broker", "rabbitmq": "broker", "postgres": "db", "smtp": "mail"}
 GROUPS = (
@@ -150,7 +151,8 @@ def _databases(made: Plan, module: str, values: Mapping[str, Any], feeds: Mappin
 
 def _mail(made: Plan, module: str, values: Mapping[str, Any], feeds: Mapping[str, list[_Feed]]) -> None:
     backend = str(values.get("EMAIL_BACKEND", ""))
-    if "smtp" not in backend:
+    # Some backends queue the mail and hand it to SMTP later.
+    if "smtp" not in backend and SMTP_BACKEND not in values.values():
         if "ses" in backend.lower():
             _aws(made, "ses", "EMAIL_BACKEND")
             # django-ses names Amazon's host itself, unless this setting says otherwise.
@@ -218,7 +220,7 @@ def _url(made: Plan, module: str, path: str, value: str, feeds: list[_Feed], bro
     told = False
     for feed in feeds:
         if template := _template(name, kind, feed):
-            told = told or feed.kind == "url" or template.endswith(".host}")
+            told = told or template.endswith((".host}", ".url}", ".base}"))
             made.env.setdefault(feed.variable, template)
     if not told and not _derived(made, path, feeds):
         tail = urlsplit(value).path.rstrip("/") if kind == "provider" else ""
@@ -240,6 +242,8 @@ def _fed_by_the_broker(made: Plan, feeds: list[_Feed]) -> bool:
 def _template(name: str, kind: str, feed: _Feed) -> str:
     """How this variable must be filled so that the place holds the upstream's address."""
     value = str(feed.value)
+    if feed.kind == "text" and value == feed.mark:  # the whole URL, by a name that does not say so
+        return f"{{{name}.{'base' if kind == 'provider' else 'url'}}}"
     if feed.kind == "url":
         tail = value.removeprefix(feed.mark)
         if "+" in feed.mark.partition("://")[0]:

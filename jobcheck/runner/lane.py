@@ -65,7 +65,7 @@ class Lane:
         self.rig = rig
         self.number = number
         self.trace = Trace(stage.clock)
-        self.ledger = Ledger(stage.clock)
+        self.ledger = Ledger(stage.job_clock)
         self.addresses: dict[str, Address] = {}
         self.services: dict[str, Service] = {}
         self.providers: dict[str, HttpProvider] = {}
@@ -182,6 +182,8 @@ class Lane:
         mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name, ca=ca)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
+        if self.stage.pace is not None:
+            mine |= self.stage.pace.environment()
         return self.stage.environment(mine)
 
     def _as_the_app_names_it(self, name: str, address: Address) -> Address:

@@ -9,13 +9,13 @@ from ..checks.clean import clean_of, lines_to_paste
 from ..errors import JobcheckError
 from ..events import Bus
 from ..explore import points as pointing
-from ..explore.oneoff import first_only
 from ..history.records import Point, TrialRecord
 from ..services.spec import Provider, Smtp
 from ..store.folder import RunFolder
 from .facade import Request, mode_of
 from .lane import Lane
 from .overlay import DJANGO_VARIABLE
+from .promises import filled_once, recorded_of
 from .queue import QueueMode
 from .rig import Rig
 from .stage import Stage
@@ -113,22 +113,16 @@ async def _look(found: Probe, mode: Mode, lane: Lane) -> None:
     _hosts(found, trial, lane)
     found.foreign = [one for one in trial.problems if "around the taps" in one or "was refused" in one]
     found.problem = "; ".join(one for one in trial.problems if one not in found.foreign) or trial.unsettled
-    one = _recorded(mode, trial)
+    one = recorded_of(mode, trial)
     found.points = [(pointing.name(point) + _role(point), point.code) for point in one.points]
     clean = clean_of([trial])
     for name, times in clean.counts().items():
         body = next(effect.body for effect in clean.effects if effect.name == name)
         found.effects.append((name, times, body[:SHOWN_BODY]))
     found.paste = lines_to_paste(clean, {name: spec.kind for name, spec in lane.rig.upstreams.items()})
-    found.notes = [*lane.trace.notes, *first_only(_recorded(mode, warm_up), one)]
+    found.notes = [*lane.trace.notes, *filled_once(mode, [warm_up, trial])]
     if isinstance(mode, QueueMode):
         found.notes.insert(0, f"Celery {mode.settings.version}: {mode.settings.says}")
-
-
-def _recorded(mode: Mode, trial: TrialRecord) -> pointing.Recorded:
-    if isinstance(mode, QueueMode):
-        return pointing.recorded(trial.operations, broker=mode.system.broker, job=trial.case.jobs[0])
-    return pointing.recorded(trial.operations, worker="handler")
 
 
 def _role(point: Point) -> str:

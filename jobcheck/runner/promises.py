@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ..checks.contracts import Contract
 from ..checks.keys import check_keys
 from ..explore.causes import Outcome
+from ..explore.oneoff import first_only
+from ..explore.points import Recorded, recorded
 from ..faults.strikes import kind_of
 from ..history.records import TrialRecord
 from ..services.spec import Provider
@@ -37,6 +39,7 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
     honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
     notes += [trouble.sentence for trouble in check_keys(list(trials), honours)]
     notes += _filed_as_failed(outcomes)
+    notes += filled_once(mode, trials)
     if mode.name == "producer":
         return "", notes
     if not isinstance(mode, QueueMode):
@@ -54,6 +57,22 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
             "so its length is not proven"
         )
     return settings.guarantee, notes
+
+
+def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:
+    """What the warm-up changed and the recording did not: caches that are filled once."""
+    warm_up = next((trial for trial in trials if trial.purpose == "warm-up"), None)
+    recording = next((trial for trial in trials if trial.purpose == "recording"), None)
+    if warm_up is None or recording is None or mode.name == "producer":
+        return []
+    return first_only(recorded_of(mode, warm_up), recorded_of(mode, recording))
+
+
+def recorded_of(mode: Mode, trial: TrialRecord) -> Recorded:
+    """The points of the job of this trial."""
+    if isinstance(mode, QueueMode):
+        return recorded(trial.operations, broker=mode.system.broker, job=next(iter(trial.case.jobs), ""))
+    return recorded(trial.operations, worker="handler")
 
 
 def _filed_as_failed(outcomes: Sequence[Outcome]) -> list[str]:

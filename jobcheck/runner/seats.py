@@ -118,8 +118,8 @@ class Seat:
         said = f"{name} was not ready within {self.lane.stage.deadline:g} s"
         if not self.slot.listeners[broker].bytes:
             return (
-                f"{said}: it never used the tap of {broker!r}, so it has another broker address; "
-                f"name the variable that it reads in the rig's env; its last lines:{tail}"
+                f"{said}: it never used the tap of {broker!r}: it has another broker address (name the variable that "
+                f"it reads in the rig's env), or still waits for something else; its last lines:{tail}"
             )
         return f"{said}: it fetched no job; its last lines:{tail}"
 

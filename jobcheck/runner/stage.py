@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from .. import seeds
-from ..clock import REAL, Clock
+from ..clock import REAL, Clock, FasterClock
 from ..effects.aws import Aws
 from ..effects.backend import Backend
 from ..effects.forward import Forward
 from ..effects.stripe import Stripe
 from ..errors import ServiceError, UsageError
 from ..events import Bus, ServiceStarted
-from ..services import Service, moto_server
+from ..services import Service, find, moto_server
 from ..services import start as start_service
 from ..services.base import Place, allowed, is_loopback
 from ..services.redis_server import RedisService
@@ -34,10 +34,11 @@ from ..wire.registry import decoder_for
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
+from ..workers.pace import pace
 from ..workers.supervisor import Supervisor
 from . import presets
 from .rig import Rig
-from .surroundings import surroundings
+from .surroundings import PRELOAD, surroundings
 
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
 LONGEST_TEMPORARY = 70
@@ -60,11 +61,16 @@ class Stage:
         clock: Clock = REAL,
         deadline: float = DEADLINE,
         redaction: Redaction = USUAL,
+        speed: float = 1.0,
     ) -> None:
         self.run_id = seeds.token(12)
         self.seeds = seeds.Seeds(seed)
         self.bus = bus
         self.clock = clock
+        self.pace = pace(speed, clock, find.faketime()) if speed != 1.0 else None
+        """The faster clock of the app's processes, where they have one."""
+        self.job_clock: Clock = FasterClock(clock, speed) if speed != 1.0 else clock
+        """The clock that they live by."""
         self.deadline = deadline
         self.began = clock.now()
         self.numbers = itertools.count()
@@ -125,6 +131,16 @@ class Stage:
             self._authority = Authority(self.folder)
         return self._authority
 
+    async def check_pace(self, python: str) -> list[str]:
+        """Asks an interpreter of the app whether it follows the faster clock; what of it does not, for the report.
+
+        Raises ServiceError when it does not.
+        """
+        if self.pace is None:
+            return []
+        env = self.environment({"PYTHONPATH": str(PRELOAD)})
+        return await self.pace.check(python, self.supervisor, env, self.folder)
+
     async def services(self, rig: Rig, lane: int = 0) -> dict[str, Service]:
         """The rig's brokers and databases, each started once per run, whichever lane asks first.
 
@@ -160,6 +176,7 @@ class Stage:
                     environ=partial(self._setup_environment, rig, name),
                     root=rig.folder,
                     seal=_seal(rig) if isinstance(spec, Postgres) else "",
+                    pace=self.pace,
                 )
                 if alone and isinstance(service, RedisService):
                     service.alone = True

@@ -14,9 +14,10 @@ from .read_faults import read_faults
 
 FIELDS = (
     *("title", "rig", "workload", "faults", "settle", "expect"),
-    *("workers", "timeouts", "seed", "versions", "engine"),
+    *("workers", "timeouts", "seed", "versions", "engine", "clock"),
 )
 MOST_WORKERS = 32
+MOST_SPEED = 1000
 
 
 def parse(text: str, file: str) -> Scenario:
@@ -52,9 +53,19 @@ def _scenario(fields: Fields, file: str) -> Scenario:
         seed=fields.get("seed", lambda value: value.whole("a whole number", least=0), None),
         versions=versions,
         engine=fields.get("engine", lambda value: value.one_of(ENGINES, "engine"), EMBEDDED),
+        speed=fields.get("clock", _speed, 1.0),
         file=file,
         where=fields.where,
     )
+
+
+def _speed(value: Value) -> float:
+    fields = value.fields("a clock such as {speed: 100}")
+    fields.only(("speed",), "field of the clock")
+    speed = fields.need("speed", lambda item: item.whole("how many times as fast, such as 100"), 1, "how fast it goes")
+    if speed > MOST_SPEED:
+        raise value.wrong(f"a speed of at most {MOST_SPEED}")
+    return float(speed)
 
 
 def _rig(value: Value) -> str:

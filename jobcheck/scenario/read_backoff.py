@@ -10,7 +10,7 @@ from ..faults.routes import checked
 from . import units
 from .nodes import Fields, Problem, Value, unknown
 
-FIELDS = ("provider", "route", "base", "factor", "jitter", "limit", "max_attempts", "slack")
+FIELDS = ("provider", "route", "base", "factor", "jitter", "limit", "max_attempts", "slack", "retry_after")
 _DEFAULT: str | float = FULL
 EXAMPLE = "backoff: {provider: payments, base: 1s, factor: 2, jitter: full, max_attempts: 8}"
 A_FACTOR = "a number such as 2, at least 1"
@@ -33,6 +33,7 @@ def read_backoff(value: Value) -> BackoffRule:
         limit=fields.get("limit", _seconds, math.inf),
         slack=fields.get("slack", lambda item: item.unit(units.duration), LATE),
         route=_route(fields),
+        retry_after=fields.get("retry_after", Value.truth, False),
     )
 
 

@@ -68,6 +68,11 @@ def postgres_bin(version: str = "") -> Path | None:
     return None
 
 
+def faketime() -> list[Path]:
+    """libfaketime's library for programs with threads, in the order of preference."""
+    return [path for pattern in FAKETIME for path in sorted(Path("/").glob(pattern.lstrip("/")))]
+
+
 def rabbitmq_bin() -> Path | None:
     """RabbitMQ's own `rabbitmq-server` script.
 

@@ -112,7 +112,7 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
         await in_thread(prepare, programs, data, user, run)
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
-        worker = await place.supervisor.start(_process(programs, address.port, data, place.name, user))
+        worker = await place.supervisor.start(_process(programs, address.port, data, place, user))
         try:
             await worker.ready()
             break
@@ -144,14 +144,14 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
     return service
 
 
-def _process(programs: Path, port: int, data: Path, name: str, user: str | None) -> ProcessSpec:
+def _process(programs: Path, port: int, data: Path, place: Place, user: str | None) -> ProcessSpec:
     argv = [str(programs / "postgres"), "-D", str(data), "-p", str(port)]
     for key, value in SETTINGS.items():
         argv += ["-c", f"{key}={value}"]
     return ProcessSpec(
-        name=name,
+        name=place.name,
         argv=argv,
-        env=base.server_env(data),
+        env=place.server_env(data),
         cwd=data,
         ready=ReadyLine("ready to accept connections"),
         ready_within=READY_WITHIN,

@@ -59,6 +59,16 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
+class DueTimes:
+    """Whose clock says when a delayed job or a retry is due."""
+
+    owner: str
+    """`the worker's memory (eta, countdown)`: the worker, the broker or the database, in words."""
+    real: str = ""
+    """Why it cannot be sped up with the workers; empty: it can."""
+
+
+@dataclass(frozen=True, slots=True)
 class Meaning:
     """What a message on the broker is to the job system."""
 
@@ -151,6 +161,11 @@ class System(Protocol):
     @property
     def path(self) -> tuple[str, ...]:
         """Folders that the app's processes find modules of this adapter in, such as the canary."""
+        ...
+
+    @property
+    def due_times(self) -> DueTimes:
+        """Who owns the due times of delayed jobs and retries."""
         ...
 
     def dialect(self) -> Dialect: ...

@@ -64,6 +64,7 @@ def test_a_status_with_its_pause_is_told_on_its_route_only() -> None:
         server.end_outage("a")
         assert (await charge(client)).status_code == 201
         assert seen(server) == [(False, "429"), (True, ""), (True, "")]
+        assert [item.fields.get("retry_after") for item in server.ledger.since(0)] == [2, None, None]
         assert server.outages.hits("a") == 1
 
     play(body)
@@ -198,6 +199,7 @@ def test_a_rig_programs_its_routes_with_the_same_words() -> None:
         with pytest.raises(ValueError, match="."):
             garbage.json()
         assert seen(server) == [(False, "429"), (True, ""), (True, ""), (True, ""), (True, "")]
+        assert server.ledger.since(0)[0].fields["retry_after"] == 2
 
     routes = {
         "POST /charges": {"status": 429, "retry_after": "2s", "first": 1},

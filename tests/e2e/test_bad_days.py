@@ -154,6 +154,57 @@ def test_a_wrong_file_of_accepted_findings_is_told_before_the_run(tmp_path: Path
     assert journals(folder) == []
 
 
+BY_TURNS = """
+    import pathlib
+    count = pathlib.Path("n")
+    turn = int(count.read_text()) if count.exists() else 0
+    count.write_text(str(turn + 1))
+    jobcheck.mark("even" if turn % 2 == 0 else "odd", key)
+    jobcheck.mark("done", key)
+"""
+NOT_TOLD = {
+    "a worker that never gets ready": (
+        "",
+        {
+            "settings": "import sys, time\nif 'worker' in sys.argv:\n"
+            "    print('asks the licence server', flush=True)\n    time.sleep(600)"
+        },
+        (*QUEUE, "--boot", "cold", "--deadline", "3s"),
+        ("error: tiny-0-w1-1 was not ready within 3 s: ", "its last lines:\n    asks the licence server"),
+    ),
+    "a variable that the worker never uses": (
+        "",
+        {"variable": "BROKER_ADDRESS"},
+        (*QUEUE, "--deadline", "3s"),
+        ("-1 was not ready within 3 s: it never used the tap of 'broker': it has another broker address",),
+    ),
+    "a worker that its job kills": (
+        "    import os, time\n    os.kill(os.getppid(), 9)\n    time.sleep(5)\n",
+        {},
+        QUEUE,
+        ("? enqueue, queue mode: the clean run did not end: the worker ended by itself",),
+    ),
+    "a job that is not deterministic": (
+        BY_TURNS,
+        {},
+        HANDLER,
+        ("two clean runs of this job differ", "marks even", "marks odd", "0 points, 0 strikes"),
+    ),
+    "a job that goes around the taps": (
+        "    import urllib.request\n    urllib.request.urlopen('http://api.example.com/charges', timeout=5)\n",
+        {},
+        HANDLER,
+        ("api.example.com", "0 points, 0 strikes"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_TOLD)
+def test_what_cannot_be_told_ends_with_2_and_says_why(tmp_path: Path, here: Here, case: str) -> None:
+    body, values, words, texts = NOT_TOLD[case]
+    here(project(tmp_path / "project", body or tiny.ONCE, **values), "explore", *words).says(2, *texts)
+
+
 def test_a_handler_that_fails_says_how_on_lines_of_its_own(tmp_path: Path, here: Here) -> None:
     folder = project(tmp_path / "project", "    raise SystemExit(3)\n")
     ended = here(folder, *EXPLORE).says(2, "the handler failed in a clean run: SystemExit: 3", "tiny.py:15 work")

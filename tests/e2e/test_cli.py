@@ -62,7 +62,9 @@ def test_a_finding_is_explored_replayed_judged_mended_and_forgotten(project):
     assert "4 ok; 3 verdicts changed" in other.stdout
     assert "kill before store redis SET charged:*: duplicated, now ok" in other.stdout
 
-    again = jobcheck(project, "replay", finding["id"][:4], code=1)
+    again = jobcheck(project, "replay", finding["id"][:4], "--deadline", "40s", "--keep-bodies", code=1)
+    report = json.loads(jobcheck(project, "report", "--format", "json", code=0).stdout)
+    assert report["environment"]["bodies"] == "kept as they are"
     last = again.stdout.splitlines()[-1]
     assert last == f"FAILED {finding['id']}: mark charge: 2 times, expected 1 (reproduced 3 of 3)"
     assert command in again.stdout.splitlines()

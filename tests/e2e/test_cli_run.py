@@ -157,11 +157,12 @@ def test_a_file_that_turns_out_wrong_takes_no_report_of_another_one_away(project
     """Its contract speaks of what only its clean case can show."""
     (project / "scenarios" / "1-naive.yaml").write_text(RIGHT.replace("mark mail", "mark nothing"))
     (project / "scenarios" / "3-right.yaml").write_text(RIGHT.replace("The right job", "It"))
-    done = jobcheck(project, "run", "scenarios", "--seed", "7", code=3)
+    done = jobcheck(project, "run", "scenarios", "--seed", "7", "--keep-bodies", code=3)
     words = " ".join(done.stdout.split())
     assert "at least once: mark nothing: the clean run never showed it" in words
-    scenarios = json.loads((project / "reports" / "latest" / "report.json").read_text())["scenarios"]
-    assert [(one["verdict"], one.get("usage", False)) for one in scenarios] == [
+    report = json.loads((project / "reports" / "latest" / "report.json").read_text())
+    assert (report["environment"]["bodies"], report["ruleset"]) == ("kept as they are", 1)
+    assert [(one["verdict"], one.get("usage", False)) for one in report["scenarios"]] == [
         ("unknown", True),
         ("ok", False),
         ("ok", False),

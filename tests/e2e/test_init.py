@@ -95,3 +95,14 @@ def test_a_project_without_celery_is_told_what_it_has_instead(tmp_path):
     (tmp_path / "requirements.txt").write_text("rq>=1.0\n")
     with pytest.raises(UsageError, match=r"no Celery app in .*; the project uses rq, which jobcheck does not know yet"):
         found(tmp_path)
+
+
+def test_jobs_of_the_packages_that_an_app_uses_where_it_has_none_of_its_own(tmp_path):
+    jobs = "from celery import Celery\n\napp = Celery('site', broker='redis://r/0', include=['parcels.tasks'])\n"
+    tasks = "from celery import shared_task\n\n@shared_task\ndef deliver(parcel: int):\n    pass\n"
+    package = tmp_path / "site-packages" / "parcels"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "tasks.py").write_text(tasks)
+    seen = found(app(tmp_path, jobs=f"import sys\nsys.path.append({str(package.parent)!r})\n{jobs}"))
+    assert [(task["name"], task["needs"]) for task in seen.tasks] == [("parcels.tasks.deliver", ["parcel"])]

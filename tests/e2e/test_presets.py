@@ -31,7 +31,7 @@ def explored(folder: Path, body: str, upstreams: str, *effects: str, imports: st
     reference = tiny.write(folder, body, settings=imports)
     (folder / "rig.py").write_text(RIG.format(upstreams=upstreams))
     return tiny.only(
-        tiny.explore(reference, mode="handler", contracts=tuple(exactly_once(effect) for effect in effects))
+        tiny.explore(reference, mode="handler", verify=1, contracts=tuple(exactly_once(effect) for effect in effects))
     )
 
 

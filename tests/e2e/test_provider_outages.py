@@ -26,27 +26,35 @@ def run(folder: Path, enqueue: str, rest: str, count: int = 20) -> dict[str, Any
     return scenario
 
 
-@pytest.mark.parametrize(
-    ("enqueue", "base", "sentence"),
-    [("charge_impatient", "60s", "the waits are too short: "), ("charge_in_step", "1s", "no jitter: ")],
-)
-def test_a_wrong_backoff_is_red_though_every_charge_happens_once(
-    tmp_path: Path, enqueue: str, base: str, sentence: str
-) -> None:
-    """A job that waits in a queue on a busy machine looks as if it waited on purpose, so the impatient one is asked for
-    waits that no queue gives."""
-    fails = "status: 503, first: 1 of each case, for: 6s"
+def test_a_job_that_tries_again_at_once_is_red_though_every_charge_happens_once(tmp_path: Path) -> None:
+    """A job that waits in a queue on a busy machine looks as if it waited on purpose, so it is asked for waits that no
+    queue gives."""
     scenario = run(
         tmp_path,
-        enqueue,
-        f"  - {{outage: payments, route: POST /charges, {fails}}}\nEXPECT\n"
-        f"  - backoff: {{provider: payments, base: {base}, factor: 2, jitter: full, max_attempts: 9}}\n",
+        "charge_impatient",
+        "  - {outage: payments, route: POST /charges, status: 503, first: 1 of each case, for: 6s}\nEXPECT\n"
+        "  - backoff: {provider: payments, base: 60s, factor: 2, jitter: full, max_attempts: 9}\n",
     )
     backoff, once = scenario["expectations"]
     assert (backoff["held"], once["held"], scenario["verdict"]) == (False, True, "broken"), backoff["detail"]
-    assert backoff["detail"].startswith(sentence)
+    assert backoff["detail"].startswith("the waits are too short: ")
     assert scenario["providers"][0]["counted"] == 20
     assert 14 <= scenario["providers"][0]["refused"]["503"] <= 20
+
+
+@pytest.mark.parametrize(("enqueue", "held"), [("charge_polite", True), ("charge_in_step", False)])
+def test_who_is_asked_to_wait_longer_waits_longer(tmp_path: Path, enqueue: str, held: bool) -> None:
+    """The one that does not read `Retry-After` comes after a second, and was asked for six."""
+    scenario = run(
+        tmp_path,
+        enqueue,
+        "  - {outage: payments, route: POST /charges, status: 429, retry_after: 6s, first: 1 of each case, for: 4s}\n"
+        "EXPECT\n  - backoff: {provider: payments, base: 1s, jitter: 100%, retry_after: true}\n",
+        count=6,
+    )
+    backoff, once = scenario["expectations"]
+    assert (backoff["held"], once["held"]) == (held, True), backoff["detail"]
+    assert held or "Retry-After had asked for 6 s" in backoff["detail"]
 
 
 def test_every_way_to_fail_meets_the_jobs_and_leaves_nothing_behind(tmp_path: Path) -> None:

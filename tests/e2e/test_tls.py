@@ -62,14 +62,14 @@ def app(folder: Path) -> str:
 
 
 def test_the_handler_is_struck_at_its_points_inside_tls(tmp_path: Path) -> None:
-    subject = tiny.only(tiny.explore(app(tmp_path), mode="handler", contracts=CHARGED_ONCE))
+    subject = tiny.only(tiny.explore(app(tmp_path), mode="handler", contracts=CHARGED_ONCE, verify=1))
     assert subject.verdict == "broken", subject.problem
     assert [point.shape for point in subject.points] == ["http POST /charges", "postgres COMMIT", "redis INCRBY done"]
     assert [finding.verdict for finding in subject.findings] == ["duplicated"]
 
 
 def test_a_celery_worker_fetches_its_jobs_over_rediss(tmp_path: Path) -> None:
-    subject = tiny.only(tiny.explore(app(tmp_path), contracts=CHARGED_ONCE))
+    subject = tiny.only(tiny.explore(app(tmp_path), contracts=CHARGED_ONCE, verify=1))
     assert subject.verdict == "broken", subject.problem
     assert [point.shape for point in subject.points if point.upstream != "broker"] == [
         "http POST /charges",
@@ -103,7 +103,7 @@ def test_a_built_in_address_is_led_to_its_stand_in(tmp_path: Path) -> None:
 """
     reference = tiny.write(tmp_path, body)
     (tmp_path / "rig.py").write_text(FIXED_RIG)
-    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE))
+    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE, verify=1))
     assert [point.shape for point in subject.points] == ["http POST /charges", "http POST /charges", "http POST /plain"]
     assert {point.code.split(" ")[0] for point in subject.points} == {"tiny.py:18", "tiny.py:19"}
     assert subject.verdict == "broken", subject.problem
@@ -116,6 +116,6 @@ def test_a_host_beside_the_declared_ones_is_refused(tmp_path: Path) -> None:
 """
     reference = tiny.write(tmp_path, body)
     (tmp_path / "rig.py").write_text(FIXED_RIG)
-    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE))
+    subject = tiny.only(tiny.explore(reference, mode="handler", contracts=CHARGED_ONCE, verify=1))
     assert subject.verdict == "unknown"
     assert "the job wants to talk to api.other.example:443, which is neither tapped nor declared" in subject.problem

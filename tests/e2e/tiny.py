@@ -8,7 +8,7 @@ from jobcheck.checks.contracts import Contract, at_least_once, exactly_once
 from jobcheck.events import Bus
 from jobcheck.history.report import Report, SubjectReport
 from jobcheck.runner import facade
-from jobcheck.runner.facade import Job, Request
+from jobcheck.runner.facade import VERIFY, Job, Request
 from jobcheck.runner.rig import load_rig
 
 APP = """
@@ -82,6 +82,7 @@ def explore(
     faults: tuple[str, ...] = ("kill",),
     deadline: float = 30.0,
     max_points: int = 0,
+    verify: int = VERIFY,
     bus: Bus | None = None,
 ) -> Report:
     """Explores the tiny job; reports go beside it."""
@@ -99,6 +100,7 @@ def explore(
         faults=faults,
         deadline=deadline,
         max_points=max_points,
+        verify=verify,
         seed=3,
     )
     return facade.run(lambda: facade.explore(request, bus or Bus())).report

@@ -216,7 +216,9 @@ def jobs_of(where, django):
     app = find_app(where)
     app.loader.import_default_modules()
     app.finalize()
-    tasks = [task_of(name, task) for name, task in sorted(app.tasks.items()) if own(sys.modules.get(task.__module__))]
+    every = [(name, task) for name, task in sorted(app.tasks.items()) if not name.startswith(("celery.", "jobcheck."))]
+    mine = [(name, task) for name, task in every if own(sys.modules.get(task.__module__))]
+    tasks = [task_of(name, task) for name, task in mine or every]  # else those of the packages that it uses
     options = {"broker_url": str(app.conf.broker_url or ""), "result_backend": str(app.conf.result_backend or "")}
     options["eager"] = bool(app.conf.task_always_eager)
     options["beat"] = sorted({str(one.get("task")) for one in (app.conf.beat_schedule or {}).values()})
@@ -238,7 +240,9 @@ def task_of(name, task):
     for one in inspect.signature(task.run).parameters.values():
         if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
             needs.append([one.name, getattr(one.annotation, "__name__", str(one.annotation))])
-    file = os.path.relpath(inspect.getsourcefile(run) or "", os.getcwd()) if source else ""
+    file = inspect.getsourcefile(run) or "" if source else ""
+    if own(sys.modules.get(task.__module__)):
+        file = os.path.relpath(file, os.getcwd())
     return {
         "name": name,
         "module": task.__module__,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ...aio import Tasks, wait_for
+from ...clock import left_of
 from ...errors import JobcheckError, WaitTimeout
 from ...faults.actions import (
     Action,
@@ -121,10 +122,16 @@ class Actor:
 
     async def rewind_stranded(self) -> int:
         """Expires the lease of what was taken on connections that are gone; how many there were."""
-        tags = self.world.book.stranded()
+        tags = self.world.book.stranded(self._not_due)
         if tags:
             await self._recover(Fallen((), tuple(tags)))
         return len(tags)
+
+    def _not_due(self, job: str) -> bool:
+        """A worker that lives holds it until its time."""
+        wall = self.world.lane.stage.job_clock.wall()
+        dues = [post.due.get(job, "") for post in self.world.posts.values() if post.alive]
+        return any(left_of(due, wall) > 0 for due in dues if due)
 
     async def close(self) -> None:
         await self.probes.close()
@@ -232,7 +239,7 @@ class Actor:
         post = self.world.posts[worker]
         async with post.busy:
             if (young := post.since + least - self.world.book.now()) > 0 and least:
-                await asyncio.sleep(young)
+                await asyncio.sleep(young / self.world.work.speed)
             if hit is None:
                 await self._given_a_job(post)
             running = self.world.book.running(worker)

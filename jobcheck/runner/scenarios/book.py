@@ -5,7 +5,7 @@ It is filled from the wire (`Scribe` reads along with a worker's dialect) and fr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...clock import Clock
@@ -193,13 +193,16 @@ class Book:
         """Jobs that were handed out and have not ended, of one worker or of all."""
         return [number for number, found in self._open.items() if any(worker in ("", one.worker) for one in found)]
 
-    def stranded(self) -> list[str]:
-        """Tags that a living worker took on a connection that is gone, and never settled."""
+    def stranded(self, waits: Callable[[str], bool] = lambda job: False) -> list[str]:
+        """Tags that a living worker took on a connection that is gone, and never settled.
+
+        `waits` says of a job that it is held until it is due: that is no lease that must run out.
+        """
         return [
             one.tag
             for job in self.jobs.values()
             for one in job.deliveries
-            if one.tag and one.reserved and not one.acked and one.fate != DIED and one.stranded
+            if one.tag and one.reserved and not one.acked and one.fate != DIED and one.stranded and not waits(job.id)
         ]
 
     def of_case(self, case: str) -> list[Job]:
@@ -242,6 +245,11 @@ class Scribe:
         self.producer = False
         self._unreserved: list[tuple[str, Delivery]] = []
         self._tags: dict[str, list[tuple[str, Delivery]]] = {}
+
+    @property
+    def due(self) -> Mapping[str, str]:
+        """When jobs are due that are held until then (ISO 8601), as their messages say it; empty: at once."""
+        return getattr(self._inner, "due", {})
 
     def held(self) -> Sequence[str]:
         return self._inner.held()

@@ -124,7 +124,9 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         redacted = 0
         for number, one in enumerate(loaded):
             place = logs / f"{number + 1}-{one.path.stem}"
-            async with Stage(seed=one.seed, bus=bus, logs=place, redaction=request.redaction) as stage:
+            async with Stage(
+                seed=one.seed, bus=bus, logs=place, redaction=request.redaction, speed=one.scenario.speed
+            ) as stage:
                 reports.append(await _one(one, stage, bus, journal, alone=len(loaded) == 1))
                 redacted += stage.redactor.count
             if reports[-1].get("aborted"):

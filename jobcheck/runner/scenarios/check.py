@@ -16,6 +16,7 @@ from ...scenario.read_outages import OUTAGE_FIELDS
 from ...services.spec import Postgres, Provider, RabbitMQ, Redis
 from ..asked import found
 from ..rig import Rig, load_rig
+from .clocks import wrong_with
 
 A_KEY = "say which header has them: jobcheck.provider(idempotency='Idempotency-Key')"
 
@@ -59,6 +60,7 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
         lead = contract.effect.partition(" ")[0]
         if lead not in names and lead not in rig.effects:
             wrong.append(f"{_line_of(scenario, contract.text)}{_unknown('effect', lead, names)}")
+    wrong += wrong_with(scenario, rig)
     if wrong:
         raise UsageError("\n".join(wrong))
 

@@ -15,6 +15,7 @@ from ...scenario.model import Scenario
 from ...tap.sight import Sight
 from ..rig import Rig
 from .book import Book, Scribe
+from .clocks import arithmetic, told
 from .gate import Arm, PostGate
 from .lane import ScenarioLane
 from .posts import Post
@@ -52,10 +53,11 @@ async def open_world(
         if (says := await lane.services[name].keep())
     ]
     rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
+    kept += await told(scenario, rigs, lane.stage)
     first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
     first = first or next(iter(scenario.versions), "")
     promised: list[str] = []
-    book = Book(lane.stage.clock, lambda: LATE in promised)
+    book = Book(lane.stage.job_clock, lambda: LATE in promised)
     producers = Producers(lane, book, rig.reference(scenario.workload.enqueue), rigs)
     values = Values(scenario.workload, lane.stage.seeds.seed)
     values(0)  # a provider that is not there is told now
@@ -67,6 +69,7 @@ async def open_world(
     promised.append(settings.guarantee)
     work = Work(scenario.workload, producers, book, values)
     work.version = work.before = first
+    work.speed = scenario.speed
     posts: dict[str, Post] = {}
     for name in scenario.worker_names:
         scribe = Scribe(rig.system.dialect(), book, name)
@@ -92,6 +95,7 @@ async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, t
         since = await lane.prime()
         made = await world.producers.make(world.work.version, world.work.values(0))
         _check(made, world, scenario)
+        began = lane.stage.clock.now()
         if left := await calm.reached(scenario.timeouts.drain, tasks):
             raise CaseError(f"a clean case of {what} did not end: {left}")
         effects, problems = await lane.all_effects(since, [made.record])
@@ -99,6 +103,7 @@ async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, t
             raise CaseError(f"a clean case of {what} failed: {failed}")
         if problems:
             raise CaseError("; ".join(problems))
+    world.note(arithmetic(scenario, lane.stage.clock.now() - began))
     clean = Clean(made.record, tuple(one for one in effects if one.applied and one.case == made.record.id))
     if missing := unmatched(scenario.contracts, clean):
         paste = "\n    ".join(lines_to_paste(clean, {name: spec.kind for name, spec in rig.upstreams.items()}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...aio import wait_for, within
@@ -50,6 +51,11 @@ class Post(Seat):
         """When its worker began to work, on the clock of the book."""
         self._scribe = scribe
         self._book = book
+
+    @property
+    def due(self) -> Mapping[str, str]:
+        """When jobs are due that its worker holds until then."""
+        return self._scribe.due
 
     def serve(self, lane: Lane, version: str) -> None:
         """The next worker here runs this version; `lane` knows where it is."""

@@ -58,7 +58,8 @@ def attempts_of(rule: BackoffRule, effects: Sequence[Effect], book: Book, clean:
             out.add(case)
             continue
         failed = bool(book.filed(case)) and not calls[-1].applied and calls[-1].note != REPLAYED
-        found.append(Attempts(case, tuple(call.at for call in calls), failed))
+        asked = tuple(float(call.fields.get("retry_after", 0.0)) for call in calls)
+        found.append(Attempts(case, tuple(call.at for call in calls), failed, asked if any(asked) else ()))
     return found, len(out)
 
 

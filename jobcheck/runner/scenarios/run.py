@@ -106,7 +106,7 @@ class ScenarioRun:
     async def _live(self) -> Ending:
         """Runs the plan, heals, settles and drains, whatever happens; says how far it came."""
         world, scenario = self._world, self.scenario
-        world.book.begin(world.lane.stage.clock.now())
+        world.book.begin(world.lane.stage.job_clock.now())
         # What taps say of connections while workers are killed and networks are bad is no news.
         for note in world.lane.trace.notes:
             world.note(note)
@@ -148,7 +148,7 @@ class ScenarioRun:
             if self._world.work.trouble:
                 raise CaseError(f"the workload could not go on: {self._world.work.trouble}")
             due = self.schedule.next_due(book.now())
-            pause = TICK if due is None else min(TICK, max(0.0, due - book.now()))
+            pause = TICK if due is None else min(TICK, max(0.0, due - book.now()) / self.scenario.speed)
             self._wake.clear()
             try:
                 await asyncio.wait_for(self._wake.wait(), pause)
@@ -158,7 +158,7 @@ class ScenarioRun:
     async def _wait_no_longer(self) -> None:
         """What waits for an event is given up when nothing goes on any more, or after the time to drain."""
         self._over_at = self._over_at or self._world.book.now()
-        late = self._world.book.now() - self._over_at > self.scenario.timeouts.drain
+        late = self._world.book.now() - self._over_at > self.scenario.timeouts.drain * self.scenario.speed
         if late or await self._calm.now():
             self._happened(WentQuiet())
 
@@ -170,7 +170,7 @@ class ScenarioRun:
                 post.wanted_up = False
                 self._tasks.start(f"{post.name} crashed", self._actor.crashed(post))
         now = self._world.book.now()
-        if now - self._told >= TELL_EVERY:
+        if now - self._told >= TELL_EVERY * self.scenario.speed:
             self._told = now
             book, work = self._world.book, self._world.work
             self.bus.emit(
@@ -317,6 +317,7 @@ class ScenarioRun:
             "workers": scenario.workers,
             "versions": dict(scenario.versions),
             "engine": self.lane.network.describe,
+            "speed": scenario.speed,
             "workload": {
                 "enqueue": scenario.workload.enqueue,
                 "count": scenario.workload.count,

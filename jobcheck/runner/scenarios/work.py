@@ -131,6 +131,8 @@ class Work:
         self.before = ""
         """Who enqueues the cases that are not of the share."""
         self.draw: Callable[[], float] = lambda: 0.0
+        self.speed = 1.0
+        """How much faster than real time the rate is kept."""
         self.trouble = ""
         """Why it could not go on."""
         self._stopped = False
@@ -164,7 +166,7 @@ class Work:
             for number in range(self._workload.count):
                 wait = begin + number / rate - book.now()
                 if wait > 0:
-                    await asyncio.sleep(wait)
+                    await asyncio.sleep(wait / self.speed)
                 else:
                     self.pace.late = max(self.pace.late, -wait)
                 if self._stopped:

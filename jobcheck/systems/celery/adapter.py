@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, Launch, Settings, Waiting
+from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, DueTimes, Launch, Settings, Waiting
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
@@ -112,6 +112,10 @@ class Celery:
 
     async def enqueue_canary(self, call: AgentCall, key: str) -> None:
         await call(RECOVER, "enqueue_canary", app=self.app, key=key)
+
+    @property
+    def due_times(self) -> DueTimes:
+        return DueTimes("the worker's memory (Celery keeps eta and countdown there)", self.transport.real_time)
 
     def dialect(self) -> Dialect:
         return self.transport.dialect()

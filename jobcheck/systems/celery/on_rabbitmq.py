@@ -22,6 +22,7 @@ class OnRabbitMQ:
 
     name = "celery-rabbitmq"
     preload: tuple[str, ...] = ("kombu.transport.pyamqp", "amqp")
+    real_time = "RabbitMQ sends heartbeats in real time, and a worker that lives faster takes its connection for dead"
 
     def dialect(self) -> AmqpDialect:
         return AmqpDialect()

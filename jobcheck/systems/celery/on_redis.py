@@ -24,6 +24,8 @@ class OnRedis:
 
     name = "celery-redis"
     preload: tuple[str, ...] = ("kombu.transport.redis",)
+    real_time = ""
+    """The lease is a score that workers write and workers compare."""
 
     def dialect(self) -> RedisDialect:
         return RedisDialect()

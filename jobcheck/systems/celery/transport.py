@@ -18,6 +18,11 @@ class Transport(Protocol):
     preload: tuple[str, ...]
     """Modules that a zygote imports for it."""
 
+    @property
+    def real_time(self) -> str:
+        """Why workers on it cannot be sped up; empty: they can."""
+        ...
+
     def dialect(self) -> Dialect: ...
 
     def lease(self, told: dict[str, object]) -> float:

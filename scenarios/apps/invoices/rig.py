@@ -117,6 +117,12 @@ def charge_patient(case: jobcheck.Case) -> None:
     charge_patient.delay(invoice_row(case))
 
 
+def charge_polite(case: jobcheck.Case) -> None:
+    from shop.backoff import charge_polite
+
+    charge_polite.delay(invoice_row(case))
+
+
 def charge_impatient(case: jobcheck.Case) -> None:
     from shop.backoff import charge_impatient
 

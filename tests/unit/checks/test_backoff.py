@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
@@ -93,6 +94,29 @@ def test_a_limit_holds_the_waits_down_and_slack_lets_them_be_late() -> None:
     assert judge_backoff(rule(NONE), jobs(late))[0] is True
     assert judge_backoff(rule(NONE, slack=0.5), jobs(late))[0] is False
     assert rule(NONE, limit=9.0).wait(10_000) == 9.0
+
+
+def test_who_was_told_when_to_come_again_comes_no_earlier() -> None:
+    """And is not late for it: what the provider asked for outranks the backoff."""
+    kept: Wait = lambda number: 9.5 if number == 1 else drawn(NONE)(number)  # noqa: E731
+    told = [replace(one, asked=(9.0, 0.0, 0.0, 0.0)) for one in jobs(kept)]
+    assert judge_backoff(rule(NONE, retry_after=True), told)[0] is True
+    assert judge_backoff(rule(NONE), jobs(kept))[0] is False
+    rude = [replace(one, asked=(0.0, 9.0, 0.0, 0.0)) for one in jobs(drawn(NONE))]
+    held, detail = judge_backoff(rule(NONE, retry_after=True), rude)
+    assert held is False
+    assert detail.startswith("24 of 72 waits are too short: wait 2 of case-")
+    assert detail.endswith("s, and Retry-After had asked for 9 s")
+    assert judge_backoff(rule(NONE), rude)[0] is True
+
+
+def test_waits_that_the_provider_asked_for_say_nothing_of_jitter() -> None:
+    asked = [replace(one, asked=(9.0, 0.0)) for one in jobs(lambda number: 9.5, attempts=2)]
+    assert judge_backoff(rule(retry_after=True), asked) == (
+        None,
+        "0 waits (and 24 that the provider asked for) are too few to tell full jitter from no wait at all",
+    )
+    assert judge_backoff(rule(EQUAL, retry_after=True), asked)[0] is True
 
 
 def test_what_cannot_be_told_is_no_pass() -> None:

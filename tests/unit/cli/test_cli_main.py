@@ -67,6 +67,8 @@ def test_the_version(capsys):
         (["explore", "f", "--expect", "exactly_one: mail"], "try: did you mean exactly_once?\n"),
         (["replay", "c07e"], "none is remembered yet"),
         (["replay"], "error: Missing argument 'ID'"),
+        (["replay", "c07e", "--deadline", "soon"], "error: the command line: deadline: expected a time such as 60s"),
+        (["explore", "f", "--deadline", "0s"], "error: the command line: deadline: expected a time such as 60s"),
         (["judge", "nowhere"], "error: cannot read the journal nowhere"),
         (["report"], "error: no run in reports yet\ntry: jobcheck demo\n"),
     ],

@@ -87,6 +87,21 @@ def test_one_redis_for_everything_and_a_second_one():
     assert made.override == {MODULE: {"CELERY_BROKER_URL": "{broker.url}"}}
 
 
+def test_a_url_by_a_variable_whose_name_does_not_say_so():
+    fed_by = fed("text", "mark.invalid", CELERY_BROKER_URL="mark.invalid")
+    made = planned({"CELERY_BROKER_URL": REDIS}, {"BROKER": fed_by})
+    assert made.env == {"BROKER": "{broker.url}"}
+    assert made.override == {}
+
+
+def test_mail_that_is_queued_first_goes_to_smtp_later():
+    values = {
+        "EMAIL_BACKEND": "post_office.EmailBackend",
+        "POST_OFFICE.BACKENDS.default": "django.core.mail.backends.smtp.EmailBackend",
+    }
+    assert planned(values).override[MODULE] == {"EMAIL_HOST": "{mail.host}", "EMAIL_PORT": "{mail.port}"}
+
+
 def test_a_provider_keeps_the_path_that_the_app_gives_it_and_its_own_address_is_none():
     values = {
         "PAYMENTS_API_URL": "https://pay.example/v2",

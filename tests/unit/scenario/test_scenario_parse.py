@@ -29,6 +29,7 @@ workers: 3
 seed: 7
 versions: {v1: apps/v1, v2: apps/v2}
 engine: toxiproxy
+clock: {speed: 100}
 timeouts: {ready: 20s, drain: 1m30s}
 faults:
   - {kill: tree, every: 3s, during: 5s..20s}
@@ -75,6 +76,7 @@ def test_every_field_of_a_file_is_read() -> None:
     assert (scenario.worker_names, scenario.seed, scenario.engine) == (("w1", "w2", "w3"), 7, "toxiproxy")
     assert (scenario.timeouts.ready, scenario.timeouts.drain, scenario.timeouts.trial) == (20.0, 90.0, 600.0)
     assert scenario.versions == {"v1": "apps/v1", "v2": "apps/v2"}
+    assert (scenario.speed, small().speed) == (100.0, 1.0)
     assert scenario.settle == ("run_relay",)
     assert scenario.faults == (
         Kill(trigger=Trigger(every=3.0, during=Span(5.0, 20.0))),

@@ -88,6 +88,15 @@ def _awaits(coroutine):
     return frames
 
 
+def _follow_the_clock():
+    import os
+
+    if os.environ.get("JOBCHECK_SPEED"):
+        import jobcheck_waits
+
+        jobcheck_waits.install(float(os.environ["JOBCHECK_SPEED"]))
+
+
 def _lay_over():
     import os
 
@@ -119,7 +128,7 @@ def _note_reads():
         jobcheck_reads.install(os.environ["JOBCHECK_READS"], os.environ["JOBCHECK_ROOT"])
 
 
-for _part in (_load_hidden, _answer_signals, _lay_over, _run_preloads, _note_reads):
+for _part in (_load_hidden, _follow_the_clock, _answer_signals, _lay_over, _run_preloads, _note_reads):
     try:
         _part()
     except Exception:

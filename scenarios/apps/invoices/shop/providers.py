@@ -12,6 +12,9 @@ from .db import Invoice
 class TryAgain(Exception):
     """The other system is down, busy or too slow for now."""
 
+    after = 0
+    """Seconds that it asked to wait."""
+
 
 def charge(invoice: Invoice, key: str = "") -> str:
     """Charges the customer and returns the provider's id of the charge.
@@ -47,6 +50,8 @@ def _post(url: str, body: dict, key: str) -> dict:
         # The last one: the answer was cut off. The call may have counted; with its key it can be made again.
         raise TryAgain(str(error)) from error
     if response.status_code in (409, 429) or response.status_code >= 500:
-        raise TryAgain(f"{response.status_code} from {url}")
+        again = TryAgain(f"{response.status_code} from {url}")
+        again.after = int(response.headers.get("Retry-After", 0))
+        raise again
     response.raise_for_status()
     return response.json()
