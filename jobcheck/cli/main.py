@@ -24,6 +24,7 @@ COMMANDS = {
     "run": "Run scenario files: faults while many jobs run, and what must hold in the end.",
     "explore": "Strike one job at every point where breaking can matter, and count its effects.",
     "replay": "Run one finding again: FIXED, FAILED or ERROR.",
+    "explain": "What a kind of finding means, with code before and after.",
     "accept": "Accept a known finding, with a reason and an end: still shown, not failing.",
     "judge": "Judge a stored run again, without running anything.",
     "payloads": "Record payloads from the wire; try those of one version on workers of another.",

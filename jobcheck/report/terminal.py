@@ -20,6 +20,7 @@ from .text import (
     by_name,
     count_words,
     coverage_line,
+    explain_words,
     finding_words,
     headline,
     label,
@@ -144,6 +145,7 @@ def _story(told: Told, screen: Screen, number: str) -> None:
     for name, text in (("why", finding.why), ("mend", finding.advice), ("accepted", finding.accepted)):
         if text:
             screen.hanging(_field(name), text)
+    screen.hanging(_field("more"), explain_words(finding), "dim")
     screen.line(Text(f"  {verified_words(finding)}; to run it again:", "dim"))
     _commands(told, screen)
 

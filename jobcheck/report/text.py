@@ -139,6 +139,12 @@ def title_of(finding: FindingReport) -> str:
     return clean(finding.title or f"{finding.effect}: {finding.verdict}")
 
 
+def explain_words(finding: FindingReport) -> str:
+    """The command that shows code before and after: `jobcheck explain duplicated`."""
+    word = clean(finding.layer if finding.layer in ("settings", "transport") else finding.verdict)
+    return f"jobcheck explain '{word}'" if " " in word else f"jobcheck explain {word}"
+
+
 def label(subject: SubjectReport) -> str:
     """`naive, queue mode`."""
     return f"{clean(subject.name)}, {clean(subject.mode)} mode"
