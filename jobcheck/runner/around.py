@@ -8,6 +8,8 @@ from .lane import Lane
 
 _SOCKETS = ((".s.PGSQL", "postgres"), ("redis", "redis"), ("valkey", "redis"), ("rabbit", "rabbitmq"), ("mysql", ""))
 """Words in the path of a Unix socket, and the kind of server behind it."""
+_AWS = {"s3": "s3", "email": "ses", "sqs": "sqs"}
+"""Labels in a host name of AWS, and what the service is called."""
 _SENTINEL_PORTS = (26379, 26380, 26381)
 _POOLER_PORTS = (6432, 6543)
 """Where PgBouncer and its kin listen."""
@@ -58,9 +60,20 @@ def refusals(lane: Lane) -> list[str]:
     """One sentence for each host that the proxy refused."""
     return [
         f"the job wants to talk to {host}, which is neither tapped nor declared, and was refused: "
-        f"declare it as an upstream of the rig: jobcheck.provider(host={host.rpartition(':')[0] or host!r})"
+        f"declare it as an upstream of the rig: {declaration(host.rpartition(':')[0] or host)}"
         for host in lane.stage.proxy.refused
     ]
+
+
+def declaration(host: str) -> str:
+    """What to write into the rig for a host: the preset that knows it, or a provider of that name."""
+    if host.endswith("stripe.com"):
+        return "jobcheck.stripe()"
+    if host.endswith((".amazonaws.com", ".api.aws")):
+        labels = host.split(".")
+        service = next((name for label, name in _AWS.items() if label in labels), "")
+        return f'jobcheck.aws("{service}", tls=True)' if service else f"jobcheck.provider(host={host!r})"
+    return f"jobcheck.provider(host={host!r})"
 
 
 def hints(lane: Lane) -> list[str]:

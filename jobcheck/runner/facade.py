@@ -195,11 +195,11 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
     if request.node:
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
-    if failures is not None and not job.only and job.schedule is None and not report.problem:
+    if failures is not None and not job.only and job.schedule is None:
         kept = [_failure(request, job, mode, exploration, item) for item in report.findings]
-        if report.coverage.exhausted:
+        if report.coverage.exhausted and not report.problem:
             failures.renew(_remembered_as(request, mode), mode.name, kept)
-        else:
+        elif kept:  # what is shown can be replayed, also where the run could not go on
             failures.remember(kept)
     return report
 

@@ -12,6 +12,7 @@ from ..explore import points as pointing
 from ..history.records import Point, TrialRecord
 from ..services.spec import Provider, Smtp
 from ..store.folder import RunFolder
+from .around import refusals
 from .facade import Request, mode_of
 from .lane import Lane
 from .overlay import DJANGO_VARIABLE
@@ -107,11 +108,12 @@ async def _look(found: Probe, mode: Mode, lane: Lane) -> None:
         if not lane.stage.proxy.refused:
             raise
         found.problem = error.message
-        found.foreign = [f"{host} was refused: it is neither tapped nor declared" for host in lane.stage.proxy.refused]
+        found.foreign = refusals(lane)
         return
     found.seconds = trial.seconds
     _hosts(found, trial, lane)
     found.foreign = [one for one in trial.problems if "around the taps" in one or "was refused" in one]
+    found.foreign += [one for one in refusals(lane) if one not in found.foreign]
     found.problem = "; ".join(one for one in trial.problems if one not in found.foreign) or trial.unsettled
     one = recorded_of(mode, trial)
     found.points = [(pointing.name(point) + _role(point), point.code) for point in one.points]

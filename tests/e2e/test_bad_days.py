@@ -233,7 +233,7 @@ def test_an_estimate_stands_before_the_strikes_and_names_what_makes_them_long(tm
     retrying = "@app.task(autoretry_for=(Exception,), default_retry_delay=180)"
     (folder / "tiny.py").write_text(source.replace("@app.task", retrying))
     ended = here(folder, "explore", *QUEUE, "--faults", "reset", "--max-points", "1", "--deadline", "8s")
-    said = r"· enqueue, queue mode: 4 points, 1 lost request: about \d+ s; tiny\.work retries after 180 s "
+    said = r"· enqueue, queue mode: 4 points, 1 lost \w+: about \d+ s; tiny\.work retries after 180 s "
     said += r"\(default_retry_delay\): up to 1 of the strikes make it retry, and are hung after 8 s"
     assert re.search(said, " ".join(ended.err.split())), ended.err
 
@@ -264,6 +264,9 @@ def test_what_was_found_before_a_worker_died_is_kept(
     ended = here(folder, "explore", "enqueue", *ONLY_ONCE, "--lanes", "1", "--boot", "cold")
     ended.says(code, "ended by itself with exit code 1 before it was ready", "the licence server is away", *texts)
     ended.says(code, "capped at 5 of 6", "mark done happens again")
+    for failure in Failures(folder).all():
+        assert f"jobcheck replay {failure.id}" in ended.out.splitlines()
+    assert "handler" in {failure.layer for failure in Failures(folder).all()}
 
 
 def test_a_port_that_was_taken_meanwhile_is_given_up_for_another(
