@@ -6,22 +6,46 @@ import dataclasses
 import enum
 import types
 import typing
+from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+
+
+class _NoDefault:
+    """Equal to nothing."""
+
+
+@cache
+def _defaults(kind: type) -> list[tuple[str, Any, Callable[[], Any] | None]]:
+    """Name, default and maker of the default of each field: the journal asks for every operation of every trial."""
+    missing, nothing = dataclasses.MISSING, _NoDefault()
+    return [
+        (
+            item.name,
+            nothing if item.default is missing else item.default,
+            None if item.default_factory is missing else item.default_factory,
+        )
+        for item in dataclasses.fields(kind)
+    ]
+
+
 def to_json(value: Any) -> Any:
     """A JSON value of a record, a tuple or list of records, or a plain value. Fields at their default are left out."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is not type and dataclasses.is_dataclass(kind):
         out = {}
-        for item in dataclasses.fields(value):
-            current = getattr(value, item.name)
-            if item.default is not dataclasses.MISSING and current == item.default:
+        for name, default, make in _defaults(kind):
+            current = getattr(value, name)
+            if current == default or (make is not None and current == make()):
                 continue
-            if item.default_factory is not dataclasses.MISSING and current == item.default_factory():
-                continue
-            out[item.name] = to_json(current)
+            out[name] = current if type(current) in _PLAIN else to_json(current)
         return out
     if isinstance(value, enum.Enum):
         return value.value

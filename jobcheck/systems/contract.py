@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from ..services.spec import Address
 from ..wire.unit import Unit
 
+THROWN = "thrown away: "
+"""What `ended` says of a job that a worker does not know begins with it: nothing of it is kept, and nothing ran."""
 AgentCall = Callable[..., Awaitable[Any]]
 """`await call(file, function, **args)`: runs library code in a child in the app's environment."""
 
@@ -201,7 +203,8 @@ class System(Protocol):
         ...
 
     def ended(self, line: str) -> tuple[str, str] | None:
-        """Reads one line of a worker's output: a job's id and `succeeded`, `failed: ...` or `retrying`."""
+        """Reads one line of a worker's output: a job's id and `succeeded`, `failed: ...`, `thrown away: ...` or
+        `retrying`."""
         ...
 
     def blame_storage(self, how: str) -> Blame:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ..clock import REAL
@@ -116,6 +117,7 @@ def _innermost(stack: list[Frame], root: Path) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def _own(file: str, root: Path) -> str | None:
     """`file` relative to `root` when it is the user's own, else None."""
     if not file or file.startswith("<"):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ...clock import Clock
 from ...faults.actions import Happening, JobDelivered, JobEnded
-from ...systems.contract import ORPHANED, Dialect, Meaning
+from ...systems.contract import ORPHANED, THROWN, Dialect, Meaning
 from ...tap.link import Link
 from ...tap.listener import Slot
 from ...wire.unit import Kind, Unit
@@ -144,6 +144,8 @@ class Book:
     def finished(self, number: str, worker: str, how: str) -> None:
         """The worker says that a job has ended."""
         self.tells = True
+        if how.startswith(THROWN):
+            self.say(number, Message(self.now(), worker, "", "in", how, "strike"))
         for delivery in self._running(worker, number):
             self._end(number, delivery, how)
 

@@ -15,7 +15,7 @@ from ...faults.model import Deploy, Duplicate, Fail, Fault, Outage, Poison
 from ...history.ids import short_id
 from ...history.records import Effect, Verdict
 from ...scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, RecoveredWithin, Scenario
-from ...systems.contract import Blame, Settings, System
+from ...systems.contract import THROWN, Blame, Settings, System
 from .book import DIED, ENDED, Book, Job
 from .probes import HEALING, Probe
 from .providers import attempts_of
@@ -25,6 +25,10 @@ from .world import Done
 SHOWN = 20
 """Bad cases that are told in full."""
 RUNS = "a job enqueued after the recovery runs"
+FIRST_RUN = (
+    "a worker that does not know a job keeps nothing of it: deploy the code that runs a new job to every worker before "
+    "any code that enqueues it"
+)
 VISIBLE = "visible"
 """In place of a layer: filed as failed after a fault of the network, which is what is asked of it."""
 
@@ -131,6 +135,9 @@ def _layer(result: CaseResult, seen: Seen) -> str:
         return VISIBLE
     if any(item.verdict is not Verdict.LOST for item in result.broken):
         return HANDLER
+    if thrown := [one.how for job in jobs for one in job.deliveries if one.how.startswith(THROWN)]:
+        seen.advice[f"{thrown[-1]}; {FIRST_RUN}"] = None
+        return HANDLER
     if stored := _lost_in_storage(jobs, seen):
         seen.advice[stored.advice] = None
         return stored.layer
@@ -216,7 +223,8 @@ def _fault(number: int, fault: Fault, seen: Seen) -> dict[str, Any]:
     mine = [done for done in seen.done if done.fault == number]
     met = any(done.met for done in mine)
     if isinstance(fault, Deploy):
-        met = _deployed(fault, seen.book)
+        # At a point it met the job that stood there; by the clock, a job must have met the other version.
+        met = _deployed(fault, seen.book) or (fault.point is not None and met)
     elif isinstance(fault, Duplicate):
         met = met or any(job.copies and len(job.deliveries) > 1 for job in seen.book.jobs.values())
     return {

@@ -13,7 +13,7 @@ from ...errors import Aborted, CaseError, JobcheckError, WaitTimeout
 from ...events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
 from ...faults.actions import Happening, Heal, StartWorkload, WentQuiet
 from ...faults.describe import describe
-from ...faults.model import Fail
+from ...faults.model import Fail, Poison
 from ...faults.plan import Plan
 from ...faults.schedule import Schedule
 from ...history.records import CaseRecord
@@ -226,8 +226,12 @@ class ScenarioRun:
 
     @property
     def _failed(self) -> bool:
-        """A broker or database failed on purpose."""
-        return any(isinstance(fault, Fail) for fault in self.scenario.faults)
+        """A broker or database failed on purpose, or a message to the broker did."""
+        return any(
+            isinstance(fault, Fail)
+            or (isinstance(fault, Poison) and fault.messages is not None and fault.upstream == self.rig.system.broker)
+            for fault in self.scenario.faults
+        )
 
     async def _runs_again(self, seconds: float, left: str) -> str:
         """Enqueues one more case when all is over, and waits until it is done; what is still going on."""

@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import ORPHANED, AgentCall, Blame, Broker, Dialect, DueTimes, Launch, Settings, Waiting
+from ..contract import ORPHANED, THROWN, AgentCall, Blame, Broker, Dialect, DueTimes, Launch, Settings, Waiting
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
@@ -169,7 +169,7 @@ class Celery:
 
     def ended(self, line: str) -> tuple[str, str] | None:
         if thrown := THROWN_AWAY.match(line):
-            return thrown["job"], f"failed: unregistered task {thrown['task']}: the message was thrown away"
+            return thrown["job"], f"{THROWN}unregistered task {thrown['task']}"
         found = ENDED.search(line)
         if not found:
             return None
