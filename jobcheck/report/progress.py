@@ -149,6 +149,8 @@ class Progress:
 
     def _struck(self, event: StrikeDone) -> None:
         key = (event.name, event.mode)
+        points, strikes = self._points.get(key, (0, 0))
+        self._points[key] = (points, max(strikes, event.done))  # races are counted when they are run
         self._bad[key] = self._bad.get(key, 0) + (tone(event.verdict) != "good")
         words = f"{event.done}/{event.planned}" + (f", {self._bad[key]} bad" if self._bad[key] else "")
         self._bar(*key, total=event.planned, done=event.done, words=words)

@@ -14,18 +14,19 @@ from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStart
 from ..explore import points as pointing
 from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes
 from ..explore.search import Read, Space, ordered, place_of, sampled
-from ..faults.strikes import DEFAULT, FAMILIES, RACE, counted
+from ..faults.strikes import DEFAULT, FAMILIES
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
 from ..history.report import Coverage, FindingReport, SubjectReport
+from . import racing
 from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
 from .findings import Told, finding, honours_keys
 from .promises import promises, unused
 from .queue import QueueMode
-from .races import Raced, RaceOptions, race
+from .races import Raced
 from .rig import ANY_ORDER
-from .telling import joined, point_report, same_cause, spoilt, strike_report, unconfirmed
+from .telling import point_report, spoilt, strike_report, unconfirmed
 from .trial import Mode
 
 VERIFY = 3
@@ -107,8 +108,8 @@ class Exploration:
         self.clean = clean_of([first, second])
         self._check_contracts(self.clean)
         planned = self._planned()
-        plan = counted(strike.fault for strike in planned)
-        takes = takes_of(self.mode, planned, (first.seconds + second.seconds) / 2, self.booted)
+        plan, coming = racing.plan_of(self, planned), [*planned, *racing.expected(self)]
+        takes = takes_of(self.mode, coming, (first.seconds + second.seconds) / 2, self.booted)
         self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan, takes))
         for strike in planned:
             if self.outcomes and self._late():
@@ -119,42 +120,8 @@ class Exploration:
                 StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), len(self.outcomes), len(planned))
             )
         await self._explain()
-        if self.options.schedule is not None or (RACE in self.options.faults and not self.options.only):
-            await self._race(first)
+        await racing.races(self, first)
         return self._report(self.outcomes, self.found)
-
-    async def _race(self, recording: TrialRecord) -> None:
-        """Two deliveries at once. What other strikes show too is one finding, which the race is one more sign of."""
-        assert self.clean is not None
-        options = self.options
-        raced = await race(
-            self.mode,
-            RaceOptions(
-                contracts=options.contracts,
-                clean=self.clean,
-                recording=recording,
-                most=max(options.max_points - len(self.outcomes), 1) if options.max_points else 0,
-                until=options.until,
-                verify=options.verify,
-                only=options.schedule,
-                keep=self.keep,
-                done=self._raced,
-                replay=options.replay,
-            ),
-        )
-        self.raced = raced
-        self.trials.update(raced.trials)
-        self.outcomes += raced.outcomes
-        for one in raced.findings:
-            at = next((at for at, other in enumerate(self.found) if same_cause(other, one)), None)
-            if at is None:
-                self.found.append(one)
-            else:
-                self.found[at] = joined(self.found[at], one)
-
-    def _raced(self, outcome: Outcome, left: int) -> None:
-        done = len(self.outcomes) + 1
-        self.bus.emit(StrikeDone(self.mode.subject, self.mode.name, str(outcome.verdict), done, done + left))
 
     @property
     def looks(self) -> tuple[Point, ...]:

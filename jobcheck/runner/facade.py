@@ -19,7 +19,7 @@ from ..config import RULESETS
 from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
-from ..faults.strikes import DEFAULT, DEPLOY
+from ..faults.strikes import DEFAULT, DEPLOY, family_of
 from ..history.report import FindingReport, Report, SubjectReport
 from ..store import accepted
 from ..store.failures import Failure, Failures
@@ -198,7 +198,8 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
     if failures is not None and not job.only and job.schedule is None:
         kept = [_failure(request, job, mode, exploration, item) for item in report.findings]
         if report.coverage.exhausted and not report.problem:
-            failures.renew(_remembered_as(request, mode), mode.name, kept)
+            tried = exploration.options.faults
+            failures.renew(_remembered_as(request, mode), mode.name, kept, lambda one: family_of(one.fault) in tried)
         elif kept:  # what is shown can be replayed, also where the run could not go on
             failures.remember(kept)
     return report

@@ -72,15 +72,24 @@ class Failures:
         if fresh:
             self._change(lambda known: known | fresh)
 
-    def renew(self, subject: str, mode: str, findings: Iterable[Failure]) -> list[Failure]:
-        """Replaces what is known of a subject that was explored to its end; returns what is gone (fixed)."""
+    def renew(
+        self,
+        subject: str,
+        mode: str,
+        findings: Iterable[Failure],
+        tried: Callable[[Strike], bool] = lambda strike: True,
+    ) -> list[Failure]:
+        """Replaces what is known of a subject that was explored to its end; returns what is gone (fixed).
+
+        What was found by strikes that were not `tried` this time stays.
+        """
         fresh = {item.id: item for item in findings}
         gone: list[Failure] = []
 
         def change(known: dict[str, Failure]) -> dict[str, Failure]:
             kept = {}
             for item in known.values():
-                if (item.subject, item.mode) != (subject, mode):
+                if (item.subject, item.mode) != (subject, mode) or not any(map(tried, item.strikes)):
                     kept[item.id] = item
                 elif item.id not in fresh:
                     gone.append(item)

@@ -16,7 +16,7 @@ def test_a_strike_is_two_runs_and_a_boot_where_a_worker_is_booted() -> None:
     assert estimate(KILLS, 0.5, 3.0, "zygote") == 5.0
     assert estimate(KILLS, 0.5, 3.0, "cold") == 5.0 + 15.0
     assert estimate(RESETS, 0.5, 3.0, "cold") == 2.0, "the worker lives on"
-    assert estimate([Strike("d", "p", "race", "before")], 0.5, 3.0, "zygote") == 3.0
+    assert estimate([Strike("d", "p", "race", "before")], 0.5, 3.0, "zygote") == 1.25
 
 
 def test_retries_are_named_where_a_strike_can_cause_them() -> None:

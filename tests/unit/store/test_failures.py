@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,14 @@ def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", script, str(tmp_path), str(n)]) for n in range(4)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0, 0]
     assert len(Failures(tmp_path).all()) == 100
+
+
+def test_what_was_not_struck_again_stays_known(tmp_path: Path) -> None:
+    """Races alone say nothing of what kills have found."""
+    known = Failures(tmp_path)
+    raced = replace(failure("a2"), strikes=(Strike("s2", "p", "race"),))
+    both = replace(failure("a3"), strikes=(Strike("s3", "p"), Strike("s4", "p", "race")))
+    known.remember([failure("a1"), raced, both])
+    gone = known.renew("naive", "queue", [], lambda strike: strike.fault == "race")
+    assert [item.id for item in gone] == ["a2", "a3"]
+    assert [item.id for item in known.all()] == ["a1"]
