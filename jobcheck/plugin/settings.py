@@ -51,7 +51,11 @@ def session_plan(config: pytest.Config) -> Plan:
         plan = plan.over(ini, config.rootpath, "jobcheck_")
         return plan.over(line, config.invocation_params.dir, "--jobcheck-")
     except UsageError as error:
-        message = error.message.replace("jobcheck_: ", "ini value jobcheck_").replace("--jobcheck-: ", "--jobcheck-")
+        lead, colon, rest = error.message.partition("jobcheck_: ")
+        if colon:  # names of ini values have no dashes
+            key, _, rest = rest.partition(":")
+            rest = f"ini value jobcheck_{key.replace('-', '_')}:{rest}"
+        message = (lead + rest).replace("--jobcheck-: ", "--jobcheck-")
         raise UsageError(message, hint=error.hint) from None
 
 

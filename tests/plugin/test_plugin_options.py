@@ -45,6 +45,8 @@ def test_help_names_every_option_and_works_with_a_broken_project(nested):
         (("--jobcheck-fail-on", "handlers"), "", "*--jobcheck-fail-on: expected one of *, got 'handlers'"),
         (("-o", "jobcheck_lanes=0"), "", "*ini value jobcheck_lanes: expected a number from 1 on, got 0"),
         (("--jobcheck-nonsense", "1"), "", "*unrecognized arguments: --jobcheck-nonsense*"),
+        ((), "ruleset = 9", "*ruleset: this version knows the rulesets 1, got 9*"),
+        (("-o", "jobcheck_keep_bodies=perhaps"), "", "*jobcheck_keep_bodies: expected true or false, got 'perhaps'"),
     ],
 )
 def test_a_wrong_setting_is_a_usage_error_before_any_test(nested, options, settings, said):
@@ -80,6 +82,10 @@ def test_a_wrong_marker_fails_its_own_test_in_words(nested, marker, said):
         ("jobcheck_rig.explore(lambda case: 0)", "*is a lambda or a closure; *"),
         ('jobcheck_rig.explore("put_nave")', "*rig.py has no function 'put_nave'; it has *"),
         ('jobcheck_rig.explore("put_naive", expect=["exactly_one: mark charge"])', "*did you mean exactly_once?"),
+        (
+            'jobcheck_rig.explore("put_naive", deadline="soon")',
+            "jobcheck: explore(): deadline: expected a time such as *",
+        ),
         ('jobcheck_rig.explore("put_naive", boot="warm")', "jobcheck: explore(): boot: expected one of zygote, *"),
     ],
 )
@@ -141,7 +147,7 @@ def test_a_suite_without_explorations_loads_no_engine(pytester, plugin):
     pytester.runpytest_subprocess(*plugin).assert_outcomes(passed=1)
 
 
-def test_the_fixtures_of_a_user_are_pytests_own_and_two_of_ours(pytester, monkeypatch):
+def test_the_fixtures_of_a_user_are_pytests_own_and_ours(pytester, monkeypatch):
     """No library that jobcheck brings along registers any."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
@@ -152,7 +158,9 @@ def test_the_fixtures_of_a_user_are_pytests_own_and_two_of_ours(pytester, monkey
         return {one[1]: one[2] for one in found if one}
 
     ours = fixtures("-p", "jobcheck.pytest_plugin")
-    assert ours.keys() - fixtures().keys() == {"jobcheck_rig", "jobcheck_handler"}
+    more = ours.keys() - fixtures().keys()
+    assert {"jobcheck_rig", "jobcheck_handler"} <= more
+    assert {name.partition("_")[0] for name in more} == {"jobcheck"}
     brought = needed_by("jobcheck")
     assert {"click", "rich", "redis", "markdown_it_py"} <= brought
     plugins = importlib.metadata.entry_points(group="pytest11")
