@@ -24,6 +24,7 @@ _DUMP = 0x300
 _DONE = 3
 _ERROR = 2
 _HEADER = struct.Struct("=IHHII")
+_INODE = struct.Struct("=I")
 _ANY_COOKIE = b"\xff" * 8
 _LISTEN = 10
 _ALIVE = 0xFFF & ~(1 << 6)
@@ -60,7 +61,7 @@ def peers(pids: Iterable[int]) -> list[tuple[str, int]]:
     mine: set[int] = set()
     for pid in pids:
         mine |= socket_inodes(pid)
-    rows = [row for row in [*_tcp_rows(), *_rows("udp"), *_rows("udp6")] if row.inode in mine]
+    rows = [row for row in [*_tcp_rows(only=mine), *_rows("udp"), *_rows("udp6")] if row.inode in mine]
     served = {row.local[1] for row in rows if row.state == _LISTEN}
     found = {row.remote for row in rows if row.remote[1] and row.local[1] not in served and row.remote[1] not in served}
     found |= {(f"unix:{path}", 0) for path in _unix_peers(mine)}
@@ -106,8 +107,9 @@ def _rows(table: str) -> Iterator[_Row]:
         yield _Row(_end(fields[1]), _end(fields[2]), int(fields[3], 16), int(fields[9]))
 
 
-def _tcp_rows(local_port: int = 0) -> list[_Row]:
-    """All TCP sockets that processes hold, or those with one local port."""
+def _tcp_rows(local_port: int = 0, only: set[int] | None = None) -> list[_Row]:
+    """All TCP sockets that processes hold, or those with one local port, or with these inodes: the others of the
+    machine, hundreds on a busy one, are not read any further."""
     bodies = []
     for family in (socket.AF_INET, socket.AF_INET6):
         ends = struct.pack(">HH", local_port, 0) + bytes(32) + struct.pack("=I", 0) + _ANY_COOKIE
@@ -115,14 +117,18 @@ def _tcp_rows(local_port: int = 0) -> list[_Row]:
         bodies += _diag(request, _DUMP)
     if not bodies:
         return [*_rows("tcp"), *_rows("tcp6")]
-    return [_diag_row(body) for body in bodies]
+    return [_diag_row(body) for body in bodies if only is None or _inode(body) in only]
+
+
+def _inode(body: bytes) -> int:
+    return int(_INODE.unpack_from(body, 68)[0])
 
 
 def _diag_row(body: bytes) -> _Row:
     size = 4 if body[0] == socket.AF_INET else 16
     local_port, remote_port = struct.unpack_from(">HH", body, 4)
     local, remote = _host(body[8 : 8 + size]), _host(body[24 : 24 + size])
-    return _Row((local, local_port), (remote, remote_port), body[1], struct.unpack_from("=I", body, 68)[0])
+    return _Row((local, local_port), (remote, remote_port), body[1], _inode(body))
 
 
 def _end(text: str) -> tuple[str, int]:
@@ -149,7 +155,7 @@ def _diag_inode(client_port: int, server_host: str, server_port: int) -> int:
         ends = struct.pack(">HH", client_port, server_port) + client + server + struct.pack("=I", 0) + _ANY_COOKIE
         request = struct.pack("=BBBBI", family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends
         for body in _diag(request, 0):
-            return int(struct.unpack_from("=I", body, 68)[0])
+            return _inode(body)
     return 0
 
 
