@@ -29,8 +29,8 @@ LAYOUT = "1"
 """Changes when what is kept changes."""
 NAME = "jobcheck_template"
 """The database that a private server's lanes are cloned from."""
-MOST = 8
-"""Templates that are kept; the one that was not used for longest goes first. Each has some 40 MB."""
+MOST = 5
+"""Templates that are kept; the one that was not used for longest goes first. Each has some 60 MB."""
 NEW_NAMES = 150000
 """The server version since which a base backup begins with `pg_backup_start`."""
 DJANGO = r"([\w./-]*python[\w.]* )?[\w./-]*manage\.py migrate( --?[\w-]+(=[\w.-]+)?)*"
