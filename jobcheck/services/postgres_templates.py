@@ -58,7 +58,7 @@ def key(programs: Path, user: str | None, spec: Postgres, root: Path, seal: str)
         return ""
     digest = hashlib.sha256(repr((LAYOUT, key_of(programs, user), setup, sorted(spec.extensions), seal)).encode())
     for one in files:
-        digest.update(f"\0{one.relative_to(root)}\0".encode())
+        digest.update(f"\0{os.path.relpath(one, root)}\0".encode())  # a file may lie elsewhere
         digest.update(one.read_bytes())
     return digest.hexdigest()[:24]
 
