@@ -22,7 +22,7 @@ from . import handler_strikes
 from .agents import Agent, Exit
 from .boots import unshared
 from .lane import Case, Lane
-from .trial import Running, Sampler, divergence, first_of, foreign, record
+from .trial import Running, Sampler, divergence, first_of, foreign, record, settle
 
 WORKER = "handler"
 
@@ -78,6 +78,7 @@ class HandlerMode:
         finally:
             self.slot.gate = None
             await sampler.close()
+        await settle(lane, running)
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
         return await record(lane, self.key, running)

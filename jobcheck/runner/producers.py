@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..checks.producers import COMMITTED, JOB
-from ..errors import CaseError
 from ..history.records import CaseRecord, Effect, Point, Strike, TrialRecord
 from ..systems.contract import Settings, Waiting
 from ..tap.gate import Armed
@@ -20,7 +19,7 @@ from ..tap.sight import IN
 from ..wire.unit import Change
 from .handler import Fork, HandlerMode, where_of
 from .lane import Case, Lane
-from .trial import Running, Sampler, foreign, record
+from .trial import Running, Sampler, foreign, record, settle
 
 WORKER = "caller"
 """The slot of the function that is struck."""
@@ -72,7 +71,7 @@ class ProducerMode(HandlerMode):
         finally:
             self.slot.gate = None
             await sampler.close()
-        await self._settle(running)
+        await settle(lane, running)
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
         rows = self._rows()
@@ -97,18 +96,6 @@ class ProducerMode(HandlerMode):
             where = where_of(exit_, self.lane.rig.folder)
             running.problems.append(f"the producer failed in a clean run: {exit_.text}{where}")
         await self.lane.settle_links([self.slot])
-
-    async def _settle(self, running: Running) -> None:
-        """Runs the hooks of the rig, as a scheduler would."""
-        producer = await self.lane.producer()
-        for hook in self.lane.rig.settle:
-            where, _, function = self.lane.rig.reference(hook).rpartition(":")
-            try:
-                await producer.agent.call(where, function)
-            except CaseError as error:
-                running.problems.append(f"settle: {error}")
-            else:
-                running.notes.append(f"{function} runs, as a scheduler runs it again and again")
 
     # What is left
 

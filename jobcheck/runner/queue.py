@@ -22,7 +22,7 @@ from .queue_strikes import Struck
 from .quiet import Quiet
 from .rig import Rig
 from .seats import Seat
-from .trial import Running, Sampler, divergence, first_of, foreign, record
+from .trial import Running, Sampler, divergence, first_of, foreign, record, settle
 
 CANARY = "canary"
 """In place of the enqueue function: the canary is enqueued."""
@@ -134,6 +134,9 @@ class QueueMode:
                 if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     one.slot.gate = None
             await sampler.close()
+        if lane.rig.settle and not running.unsettled:
+            await settle(lane, running)
+            running.unsettled = await quiet.reached(crew.active)
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
         running.settled = not running.unsettled

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..aio import Tasks, wait_for
+from ..errors import CaseError
 from ..history.ids import short_id
 from ..history.records import Effect, Operation, Point, Strike, TrialRecord
 from ..tap.gate import Armed
@@ -154,6 +155,21 @@ def divergence(lane: Lane, worker: str, gate: Armed, points: Sequence[Point]) ->
 
 def _texts(steps: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{upstream} {shape.split(' ', 1)[-1]}" for upstream, shape in steps) or "nothing"
+
+
+async def settle(lane: Lane, running: Running) -> None:
+    """Runs the hooks of the rig, such as a relay, as a scheduler would."""
+    if not lane.rig.settle:
+        return
+    producer = await lane.producer()
+    for hook in lane.rig.settle:
+        where, _, function = lane.rig.reference(hook).rpartition(":")
+        try:
+            await producer.agent.call(where, function)
+        except CaseError as error:
+            running.problems.append(f"settle: {error}")
+        else:
+            running.notes.append(f"{function} runs, as a scheduler runs it again and again")
 
 
 async def record(lane: Lane, subject: str, running: Running) -> TrialRecord:
