@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 .DELETE_ON_ERROR:
 
 BIN := .venv/bin
+TEST_WORKERS ?= 2
 SOURCES := jobcheck tests scenarios conftest.py
 
 .PHONY: help setup demo test lint fix wheel bench fuzz clean
@@ -19,8 +20,8 @@ setup: .venv/.dev ## create .venv with everything that developing needs
 demo: .venv/.demo ## break the sample shop on purpose and show what was found (DEMO_ARGS="...")
 	@$(BIN)/jobcheck demo $(DEMO_ARGS)
 
-test: .venv/.dev ## run the tests (PYTEST_ARGS="-k word")
-	@$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+test: .venv/.dev ## run the tests (PYTEST_ARGS="-k word", TEST_WORKERS=0)
+	@$(BIN)/python -m pytest -q -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 lint: .venv/.dev ## style, types and the import bands
 	@$(BIN)/ruff check --quiet $(SOURCES)

@@ -246,6 +246,8 @@ class Stage:
                 await slot.close()
             await self.supervisor.close()
             self.guardian.close()
+            if self.pace is not None:
+                self.pace.sweep()
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

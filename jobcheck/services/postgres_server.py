@@ -6,6 +6,7 @@ on SCRAM. The server lives as long as the run and holds test data only.
 
 from __future__ import annotations
 
+import shutil
 import signal
 from functools import partial
 from pathlib import Path
@@ -106,10 +107,15 @@ async def _private(spec: Postgres, programs: Path, tree: Path, origin: str, plac
         folders[-1].chmod(0o711)
         programs = await in_thread(copy_programs, programs, tree, folders[-1], place.supervisor.run_id)
     run = place.supervisor.run_id
-    kept = await in_thread(templates.key, programs, user, spec, place.root, place.seal)
-    restored = bool(kept) and await in_thread(templates.restore, kept, data, run)
-    if not restored:
-        await in_thread(prepare, programs, data, user, run)
+    try:
+        kept = await in_thread(templates.key, programs, user, spec, place.root, place.seal)
+        restored = bool(kept) and await in_thread(templates.restore, kept, data, run)
+        if not restored:
+            await in_thread(prepare, programs, data, user, run)
+    except BaseException:
+        for one in folders:  # no service knows of them yet
+            shutil.rmtree(one, ignore_errors=True)
+        raise
     for left in reversed(range(PORT_TRIES)):
         address = Address("postgresql", "127.0.0.1", base.free_port(), user=SUPERUSER, path="postgres")
         worker = await place.supervisor.start(_process(programs, address.port, data, place, user))

@@ -88,6 +88,8 @@ def test_retries_of_60_120_240_and_480_seconds_run_in_their_own_time(tmp_path: P
     assert len(clock) == 2, scenario["notes"]
     assert "owned by the worker's memory" in clock[0]
     assert "1.66667/s of real time; a clean case took" in clock[1]
+    left = [path.name for path in Path("/dev/shm").glob("*faketime*")]
+    assert [name for name in left if not Path("/proc", name.rpartition("_")[2]).exists()] == []
     waits = next(note for note in scenario["notes"] if "Lock.acquire" in note)
     assert "unknown, not hung" in waits
 
