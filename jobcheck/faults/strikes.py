@@ -17,6 +17,9 @@ RACE = "race"
 DEPLOY = "deploy"
 """Of no family: it needs a version, so `--deploy` asks for it."""
 
+STOPS = (KILL, KILL_CHILD, KILL_PARENT, ZOMBIE)
+"""Strikes after which the sender sends nothing more, for a while or for ever."""
+
 AFTERWARDS, MEANWHILE, BEFOREHAND = "afterwards", "meanwhile", "beforehand"
 """When the same message is delivered again: after the job's success, while it runs, and before it begins."""
 

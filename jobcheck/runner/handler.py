@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError, WorkerError
-from ..faults.strikes import DUPLICATE, kind_of
+from ..faults.strikes import DUPLICATE, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..tap.gate import Armed
 from ..tap.listener import Slot
@@ -69,7 +69,9 @@ class HandlerMode:
         case = await lane.new_case(self.case)
         running = Running(purpose, strike, case, since, lane.stage.clock.now())
         gated = strike is not None and kind_of(strike.fault) != DUPLICATE
-        gate = Armed(point, strike.when, window=True) if gated and strike and point is not None else None
+        gate = None
+        if gated and strike is not None and point is not None:
+            gate = Armed(point, strike.when, window=True, freeze=kind_of(strike.fault) in STOPS)
         pids: list[int] = []
         sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
         self.slot.gate = gate or (sampler if purpose == "recording" else None)

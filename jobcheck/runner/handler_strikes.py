@@ -79,7 +79,7 @@ async def _zombie(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) 
     second = await mode.start(running)
     if await _waits_for_the_first(mode, second, mine):
         running.notes.append("the second run waited for a lock of the first, which went on meanwhile")
-    gate.hit.link.release(gate.hit.way)
+    mode.slot.release()
     fork.send(signal.SIGCONT)
     ends = [await mode.end_of(running, second), await mode.end_of(running, fork)]
     await mode.lane.settle_links([mode.slot])

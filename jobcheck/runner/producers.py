@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..checks.producers import COMMITTED, JOB
+from ..faults.strikes import STOPS, kind_of
 from ..history.records import CaseRecord, Effect, Point, Strike, TrialRecord
 from ..systems.contract import Settings, Waiting
 from ..tap.gate import Armed
@@ -62,7 +63,9 @@ class ProducerMode(HandlerMode):
         # Whoever dies has told no ids; nothing else runs on the lane, so all that happens is the case's.
         case = Case(CaseRecord(id=str(data["id"]), number=int(str(data["number"]))), data)
         running = Running(purpose, strike, case, since, lane.stage.clock.now())
-        gate = Armed(point, strike.when, window=True) if strike is not None and point is not None else None
+        gate = None
+        if strike is not None and point is not None:
+            gate = Armed(point, strike.when, window=True, freeze=kind_of(strike.fault) in STOPS)
         pids: list[int] = []
         sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
         self.slot.gate = gate or (sampler if purpose == "recording" else None)

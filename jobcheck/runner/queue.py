@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..aio import Tasks
 from ..errors import CaseError, WorkerError
-from ..faults.strikes import AFTERWARDS, DUPLICATE
+from ..faults.strikes import AFTERWARDS, DUPLICATE, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..services.base import shown
 from ..services.spec import Address
@@ -100,7 +100,9 @@ class QueueMode:
         lane.trace.begin()
         since = await lane.prime()
         gated = strike is not None and strike.fault != AFTER_SUCCESS
-        gate = Armed(point, strike.when, window=False) if gated and strike and point is not None else None
+        gate = None
+        if gated and strike is not None and point is not None:
+            gate = Armed(point, strike.when, window=False, freeze=kind_of(strike.fault) in STOPS)
         sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig.folder)
         seat.slot.gate = gate or (sampler if purpose == "recording" else None)
         seat.begin()
@@ -244,7 +246,7 @@ class Crew:
             dialect = rig.system.dialect()
             slot = await self.lane.slot(f"next{len(self.lane.slots)}", dialect)
             self._newcomer = Seat(self.lane, slot, dialect, self.seats[0].safe, COLD)
-            self._newcomer.rig = rig
+            self._newcomer.other_rig = rig
             self.seats.append(self._newcomer)
         await self._newcomer.boot(standby=True)
         return self._newcomer

@@ -124,13 +124,11 @@ async def _kill_child(struck: Struck) -> Seat:
     if pid == worker.pid:
         struck.note("the main process itself sent it: the whole worker died")
         return await _take_over(struck)
-    pids = seat.pids()
-    theirs = [
-        link for link in seat.slot.links if owners(pids, link.peer_port, link.listener.port, seat.slot.host) == [pid]
-    ]
+    theirs = _links_of(seat, pid)
     await worker.kill_child(pid)
     for link in theirs:
         await link.cut(2.0)
+    seat.slot.release()
     return await _goes_on(struck)
 
 
@@ -163,8 +161,7 @@ async def _kill_parent(struck: Struck) -> Seat:
     await worker.wait(5.0)
     for link in mains:
         await link.cut(2.0)
-    if struck.hit.link not in mains:
-        struck.hit.link.release(struck.hit.way)
+    seat.slot.release()  # what the main process still had to say is gone with its connections
     await _silent(struck, seat, 0.3)
     struck.note("the main process died alone; its children had ended what they had before another worker came")
     await seat.kill()
@@ -208,7 +205,7 @@ async def _zombie(struck: Struck) -> Seat:
     spare.slot.release()
     if await _blocked(struck, spare):
         struck.note(f"{spare.slot.name} waited for a lock of {seat.slot.name}, which went on meanwhile")
-    hit.link.release(hit.way)
+    seat.slot.release()
     seat.worker.resume()
     await struck.waits(spare)
     await _silent(struck, seat, 0.3)

@@ -16,6 +16,7 @@ from ..workers.supervisor import Worker
 from . import around
 from .boots import Boot, boot_for
 from .lane import Lane
+from .rig import Rig
 
 TELLS = "its workers tell"
 
@@ -29,8 +30,8 @@ class Seat:
         self.dialect = dialect
         self.safe = safe
         self.wanted = boot
-        self.rig = lane.rig
-        """Whose version of the app works here."""
+        self.other_rig: Rig | None = None
+        """The rig at another version of the app, where one works here; else the lane's."""
         self._boot: Boot | None = None
         self.warm = False
         """It has done a job: pools and caches are filled."""
@@ -78,12 +79,13 @@ class Seat:
         self.warm = False
         self.dialect.reset()
         name = f"{lane.process_name(self.slot)}-{self.generation}"
-        launch = self.rig.system.launch(self.slot.name, safe=self.safe)
+        rig = self.other_rig or lane.rig
+        launch = rig.system.launch(self.slot.name, safe=self.safe)
         spec = ProcessSpec(
             name=name,
             argv=launch.argv,
             env={**lane.environment(self.slot), **launch.env},
-            cwd=self.rig.folder,
+            cwd=rig.folder,
             ready=ReadyLine(launch.ready),
             ready_within=lane.stage.deadline,
         )

@@ -7,11 +7,14 @@ awaits `Gate` events and then releases or drops what is held.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..history.records import Point
 from ..wire.unit import Kind
 from .sight import IN, OUT, Sight
+
+if TYPE_CHECKING:
+    from .link import Link
 
 COUNTED = frozenset({Kind.REQUEST, Kind.OPAQUE})
 
@@ -45,9 +48,12 @@ class Armed:
     `before`: the request is held before it reaches the upstream; a delivery before it reaches the worker. `after`: the
     request passes and its answer is held; where there is no answer, `fired` is set as soon as it was passed on.
     Counting begins with the window, which is open from the start (`window=True`) or opens at the first delivery.
+
+    Nobody waits for the answer to a message that has none: its sender would go on until the strike reaches it. With
+    `freeze` the other connections that it has by then are held too, from that message on.
     """
 
-    def __init__(self, point: Point, when: str, *, window: bool) -> None:
+    def __init__(self, point: Point, when: str, *, window: bool, freeze: bool = False) -> None:
         self.point = point
         self.when = when
         self.window = window
@@ -55,10 +61,12 @@ class Armed:
         self.fired = asyncio.Event()
         self.hit: Sight | None = None
         self._awaiting: Sight | None = None
+        self._freeze = freeze
+        self._frozen: frozenset[Link] = frozenset()
 
     def holds(self, sight: Sight) -> bool:
         if self.fired.is_set():
-            return sight is self.hit
+            return sight is self.hit or (sight.way == OUT and sight.link in self._frozen)
         if sight.role == "delivery":
             self.window = True
         if not self.window:
@@ -98,4 +106,6 @@ class Armed:
     def _fire(self, sight: Sight) -> None:
         self.hit = sight
         sight.fate = "struck"
+        if self._freeze and sight.way == OUT and not sight.link.answers(sight.unit):
+            self._frozen = frozenset(sight.link.listener.slot.links)
         self.fired.set()

@@ -80,7 +80,7 @@ def test_retries_of_60_120_240_and_480_seconds_run_in_their_own_time(tmp_path: P
     assert (scenario["verdict"], scenario["problem"]) == ("ok", ""), scenario["actions"]
     assert scenario["counts"]["ok"] == 1
     assert scenario["bad"] == []
-    assert scenario["jobs"] == {"seen": 1, "ended": 1, "deliveries": 5}
+    assert (scenario["jobs"]["seen"], scenario["jobs"]["deliveries"]) == (1, 5)
     assert scenario["faults"][0]["met"]
     assert scenario["seconds"] >= 60 + 120 + 240 + 480
     assert scenario["speed"] == 100
