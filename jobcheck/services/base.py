@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl
 
 from ..aio import in_thread
 from ..errors import ServiceError, UsageError, WaitTimeout, WorkerError
+from ..seeds import token
 from ..workers import platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
@@ -77,9 +78,10 @@ class Place:
             base = Path("/tmp")
         if in_memory and "TMPDIR" not in os.environ and _room(MEMORY_FOLDER) >= MEMORY_ROOM:
             base = MEMORY_FOLDER
-        made = Path(tempfile.mkdtemp(prefix=f"jobcheck-{self.supervisor.run_id}-{self.name}-", dir=base))
+        made = base / f"jobcheck-{self.supervisor.run_id}-{self.name}-{token(8)}"
         if self.guardian:
-            self.guardian.watch_folder(made)
+            self.guardian.watch_folder(made)  # before it is there: who is killed in between leaves nothing
+        made.mkdir(mode=0o700)
         return made
 
 

@@ -53,6 +53,10 @@ class Guardian:
     def alive(self) -> bool:
         return self._popen.poll() is None
 
+    def expect(self, pipe: int) -> None:
+        """Announces a process that is about to be started: its output goes to the pipe with this inode number."""
+        self._tell(f"pipe {pipe}")
+
     def watch(self, pid: int, *, start: int | None = None, polite: int = 0) -> None:
         """Registers the tree of `pid`. `polite` is a signal that it gets a moment before SIGKILL (0: none)."""
         start = platform.start_time(pid) if start is None else start

@@ -10,6 +10,7 @@ test suite may run its loop in a short-lived thread. The guardian sees to what a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -127,6 +128,29 @@ def carries(pid: int, mark: bytes) -> bool:
         return bool(psutil.Process(pid).environ().get(name) == value)
     except (psutil.Error, OSError):
         return False
+
+
+def command(pid: int) -> bytes:
+    """The command line of `pid`, its words ended by NUL; empty when it is gone or not ours to read."""
+    if LINUX:
+        return _read(f"/proc/{pid}/cmdline", 1 << 17)
+    import psutil
+
+    try:
+        return b"".join(word.encode() + b"\0" for word in psutil.Process(pid).cmdline())
+    except (psutil.Error, OSError):
+        return b""
+
+
+def output_pipes(pid: int) -> set[int]:
+    """The inode numbers of the pipes that `pid` writes its output to; empty where the platform does not tell."""
+    found = set()
+    for number in (1, 2):
+        with contextlib.suppress(OSError):
+            target = os.readlink(f"/proc/{pid}/fd/{number}")  # noqa: PTH115 - not a path: `pipe:[17]`
+            if target.startswith("pipe:["):
+                found.add(int(target[6:-1]))
+    return found
 
 
 def send(pid: int, number: int) -> bool:

@@ -47,6 +47,8 @@ class Supervisor:
         token = f"{self.run_id}-{self._count}"
         env = {**spec.env, RUN_VARIABLE: self.run_id, WORKER_VARIABLE: token}
         read_fd, child_out = os.pipe()
+        if self.guardian:
+            self.guardian.expect(os.fstat(read_fd).st_ino)
         try:
             popen = subprocess.Popen(
                 list(spec.argv),

@@ -153,12 +153,14 @@ class Run:
                 if len(words) > 3 and "jobcheck.workers.guard" in words[-4] and words[-1] == str(self.popen.pid):
                     self.run_id = words[-2]
 
-    def until(self, condition: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
-        """Waits for a condition while the command runs."""
+    def until(self, condition: Callable[[], Any], what: str, seconds: float = 60.0, *, or_its_own: bool = False) -> Any:
+        """Waits for a condition while the command runs; with `or_its_own`, its own end will do too."""
         end = REAL.now() + seconds
         while True:
             if found := condition():
                 return found
+            if or_its_own and self.popen.poll() is not None:
+                return None
             assert self.popen.poll() is None, f"it ended before {what}: {self.text()}"
             assert REAL.now() < end, f"waited {seconds:g} s for {what}: {self.text()}"
             threading.Event().wait(0.003)
@@ -220,9 +222,9 @@ class Run:
             raise AssertionError(f"it did not end within {seconds:g} s: {self.text()}\n{self.marked()}") from None
         ended = Ended(code, (self.files / "out").read_text(errors="replace"), self.text())
         end = REAL.now() + GONE_WITHIN
-        while (left := self.marked()) or (there := self.folders()):
+        while left := [*self.marked().items(), *self.folders()]:
             if REAL.now() > end:
-                raise AssertionError(f"left after {GONE_WITHIN:g} s: {left} {there}\n{ended.err}")
+                raise AssertionError(f"left after {GONE_WITHIN:g} s: {left}\n{ended.err}")
             threading.Event().wait(LOOK)
         return ended
 

@@ -445,7 +445,7 @@ def test_an_impatient_ctrl_c_leaves_nothing_either(tmp_path: Path) -> None:
     with start(folder, "explore", *QUEUE) as run:
         at(run, "the first trial")
         run.send(signal.SIGINT, group=True)
-        run.until(lambda: len(run.marked()) < 8, "the end of some")
+        run.until(lambda: len(run.marked()) < 8, "the end of some", or_its_own=True)
         run.send(signal.SIGINT, group=True)
         run.send(signal.SIGTERM)
         assert run.end().code in (2, -signal.SIGINT, -signal.SIGTERM)

@@ -164,6 +164,25 @@ def test_a_watched_process_that_is_gone_does_not_endanger_its_successor() -> Non
             one.wait()
 
 
+def test_what_was_being_started_is_known_by_where_its_output_goes() -> None:
+    """It carries no mark (a Redis writes its title over it), and there was no time to register it."""
+    guardian = Guardian.start(f"guard{token()}")
+    read_fd, write_fd = os.pipe()
+    guardian.expect(os.fstat(read_fd).st_ino)
+    mine = subprocess.Popen(["sleep", "600"], stdout=write_fd, start_new_session=True)
+    other = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    try:
+        guardian.close()
+        assert mine.wait(5) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        os.close(read_fd)
+        os.close(write_fd)
+        for one in (mine, other):
+            one.kill()
+            one.wait()
+
+
 @pytest.mark.parametrize("path", ["/", "/tmp", "~", "a\nb"])
 def test_a_guardian_is_never_given_a_folder_that_no_run_owns(path: str) -> None:
     guardian = Guardian.start(f"guard{token()}")
