@@ -79,7 +79,7 @@ async def jobs_per_second(address: Address, direct: Address, count: int, supervi
     spec = ProcessSpec(
         name=f"bench-{token(4)}",
         argv=(*argv, "--without-heartbeat", "-l", "INFO"),
-        env=scrubbed({"BROKER_URL": address.url}),
+        env=scrubbed({"BROKER_URL": address.url, "TMPDIR": str(folder)}),
         cwd=folder,
         ready=ReadyLine("ready"),
     )

@@ -101,6 +101,7 @@ async def shop(folder: Path) -> AsyncIterator[House]:
                 "SMTP_HOST": mail.host,
                 "SMTP_PORT": str(mail.port),
                 "PDF_FOLDER": str(folder / "pdf"),
+                "TMPDIR": str(folder),  # a killed worker leaves its temporary files
             }
         )
         argv = [sys.executable, "-m", "celery", "-A", "shop.app", "worker", "-c", "1", "-l", "INFO"]
