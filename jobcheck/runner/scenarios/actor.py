@@ -28,6 +28,7 @@ from ...faults.actions import (
 from ...faults.model import ANY, Scope
 from ...services.clients import redis_client
 from ...tap.sight import Sight
+from ..stage import STOP_GRACE
 from .gate import Arm
 from .network import Weather
 from .posts import Fallen, Post
@@ -244,7 +245,7 @@ class Actor:
                 await self._given_a_job(post)
             running = self.world.book.running(worker)
             if post.alive:
-                await self._recover(await post.stop(self.world.ready, hit))
+                await self._recover(await post.stop(STOP_GRACE, hit))
             if version is not None:
                 post.serve(self.world.lane.of_version(self.world.rigs[version]), version)
             await post.start(self.world.ready)

@@ -71,7 +71,7 @@ class Post(Seat):
         self._scribe.version = self.version
         self.problem = ""
         try:
-            await within(self.boot(standby=False), seconds, f"{self.name} to be ready")
+            await within(self.boot(), seconds, f"{self.name} to be ready")
         except (WorkerError, WaitTimeout) as error:
             self.problem = str(error)
             await self._remove()
