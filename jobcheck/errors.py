@@ -54,10 +54,6 @@ class CaseError(JobcheckError):
     """What the case owned when its function failed: what it did before has an owner too."""
 
 
-class Diverged(JobcheckError):
-    """Two runs that must agree do not: the job is not deterministic on the wire."""
-
-
 class Aborted(JobcheckError):
     """The run was stopped: Ctrl-C, SIGTERM, or a budget that ended."""
 

@@ -8,7 +8,7 @@ its commit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..history.ids import short_id
@@ -52,18 +52,11 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
     `broker` names the upstream that is the job system's own. With `job`, only what belongs to that job counts; with
     `worker`, only what that worker sent.
     """
-    answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
     seen: Counter[tuple[str, str, str]] = Counter()
     points: list[Point] = []
     links: list[int] = []
-    for op in operations:
-        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
-            continue
-        side = _side(op)
-        if not side:
-            continue
+    for op, side, answer in _messages(operations, job, worker):
         seen[op.upstream, op.shape, side] += 1
-        answer = answers.get((op.link, op.number)) if side == "request" and op.number else None
         if side == "request" and not _changed(op, answer):
             continue
         nth = seen[op.upstream, op.shape, side]
@@ -90,18 +83,11 @@ def reads(operations: Sequence[Operation], *, broker: str = "", job: str = "", w
     Left out are the broker's own reads (the job system's, not the job's) and what stands inside a transaction for the
     connection only: BEGIN, SET, SHOW, ROLLBACK.
     """
-    answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
     seen: Counter[tuple[str, str]] = Counter()
     found: list[Read] = []
     place = 0
-    for op in operations:
-        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
-            continue
-        side = _side(op)
-        if not side:
-            continue
+    for op, side, answer in _messages(operations, job, worker):
         seen[op.upstream, op.shape] += 1
-        answer = answers.get((op.link, op.number)) if side == "request" and op.number else None
         if side == "delivery" or _changed(op, answer):
             place += 1
         elif answer is not None and _worth_reading(op, broker) and seen[op.upstream, op.shape] == 1:
@@ -109,6 +95,18 @@ def reads(operations: Sequence[Operation], *, broker: str = "", job: str = "", w
             point = Point(number, op.upstream, op.shape, 1, side, op.code, op.summary)
             found.append(Read(point, place))
     return found
+
+
+def _messages(
+    operations: Sequence[Operation], job: str, worker: str
+) -> Iterator[tuple[Operation, str, Operation | None]]:
+    """What may be struck of a job: its requests and deliveries, each with its side and its answer."""
+    answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
+    for op in operations:
+        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
+            continue
+        if side := _side(op):
+            yield op, side, answers.get((op.link, op.number)) if side == "request" and op.number else None
 
 
 def _worth_reading(op: Operation, broker: str) -> bool:

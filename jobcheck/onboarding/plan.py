@@ -22,7 +22,6 @@ KINDS = {
     **dict.fromkeys(("http", "https"), "provider"),
     **dict.fromkeys(("smtp", "submission"), "smtp"),
 }
-ADDRESS_WORDS = ("url", "uri", "api", "base", "endpoint", "host", "root", "v1", "v2", "server")
 SMTP_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
 AWS_SERVICES = ("s3", "ses", "sqs")
 NAMES = {"redis": "broker", "rabbitmq": "broker", "postgres": "db", "smtp": "mail"}

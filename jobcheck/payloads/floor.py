@@ -104,7 +104,7 @@ class Floor:
         await self.lane.__aexit__()
 
     async def _boot_worker(self) -> None:
-        await self.seat.boot(standby=True)
+        await self.seat.boot()
         name = f"{self.lane.process_name(self.seat.slot)}-{self.seat.generation}"
         worker = next(one for one in self.lane.stage.supervisor.workers if one.name == name)
         worker.output.subscribe(lambda line: self._heard.append(line.text))

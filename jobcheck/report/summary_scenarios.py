@@ -10,7 +10,6 @@ from .scenario_view import ScenarioView
 STORIES = 10
 """Scenarios whose whole text is folded in."""
 
-Escape = Callable[[str], str]
 Code = Callable[[Sequence[str]], list[str]]
 Fold = Callable[[str, list[str]], list[str]]
 _SIGNS = {"good": "✅", "bad": "❌", "unsure": "❔"}

@@ -166,7 +166,7 @@ class Contest:
         sent = side.turns.sent
         if side.resting or sent is None or not side.turns.busy or not (pid := backend(sent)):
             return
-        others = frozenset[int]().union(*(backends(other.slot) for other in self.sides if other is not side))
+        others = frozenset[int]().union(*(backends(other.slot.links) for other in self.sides if other is not side))
         if others and await self.locks.blocked(sent.upstream, pid, others) and side.turns.busy:
             side.blocked = "waits for a lock of the other one"
 

@@ -62,15 +62,22 @@ class HandlerMode:
         self.slot.gate = None
 
     async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
+        return await record(self.lane, self.key, await self.played(purpose, strike, point))
+
+    async def prepared(self) -> Case:
+        """The case of a trial, before the function is called."""
+        return await self.lane.new_case(self.case)
+
+    async def played(self, purpose: str, strike: Strike | None, point: Point | None) -> Running:
+        """One trial up to its end, before it is written down."""
         lane = self.lane
         lane.check_alive()
         lane.trace.begin()
         since = await lane.prime()
-        case = await lane.new_case(self.case)
+        case = await self.prepared()
         running = Running(purpose, strike, case, since, lane.stage.clock.now())
-        gated = strike is not None and kind_of(strike.fault) != DUPLICATE
         gate = None
-        if gated and strike is not None and point is not None:
+        if strike is not None and point is not None and kind_of(strike.fault) != DUPLICATE:
             gate = Armed(point, strike.when, window=True, freeze=kind_of(strike.fault) in STOPS)
         pids: list[int] = []
         sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
@@ -83,7 +90,7 @@ class HandlerMode:
         await settle(lane, running)
         if purpose == "recording":
             running.problems += foreign(sampler, lane)
-        return await record(lane, self.key, running)
+        return running
 
     async def _attempt(self, running: Running, gate: Armed | None, pids: list[int]) -> None:
         fork = await self.start(running)

@@ -6,25 +6,18 @@ died or failed is followed by another one, as late acks or retries would do it.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from typing import TYPE_CHECKING
 
-from ..aio import wait_for
-from ..errors import WaitTimeout
 from ..faults import strikes as known
 from ..tap.gate import Armed
-from ..tap.link import Link
-from ..tap.sight import OUT
 from .agents import Exit
+from .locks import ends_or_waits
 from .refusing import refuse
 from .trial import Running
 
 if TYPE_CHECKING:
     from .handler import Fork, HandlerMode
-
-BLOCKED = 0.3
-"""Seconds without an answer until the second run is taken to wait for a lock of the first (tap-notes 4)."""
 
 
 async def carry_out(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) -> None:
@@ -77,7 +70,12 @@ async def _zombie(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) 
     fork.send(signal.SIGSTOP)
     running.deliveries_after += 1
     second = await mode.start(running)
-    if await _waits_for_the_first(mode, second, mine):
+    if not await ends_or_waits(
+        mode.lane,
+        second.ended.done,
+        lambda: (sight for sight in mode.slot.in_flight() if sight.link not in mine),
+        lambda: mine,
+    ):
         running.notes.append("the second run waited for a lock of the first, which went on meanwhile")
     mode.slot.release()
     fork.send(signal.SIGCONT)
@@ -86,22 +84,3 @@ async def _zombie(mode: HandlerMode, running: Running, gate: Armed, fork: Fork) 
     failed = [exit_ for exit_ in ends if isinstance(exit_, Exit) and exit_.status != 0]
     if len(failed) == len(ends):
         running.filed = f"failed: {failed[0].text}"
-
-
-async def _waits_for_the_first(mode: HandlerMode, second: Fork, mine: set[Link]) -> bool:
-    """True when the second run cannot end before the first one goes on."""
-    since: dict[int, float] = {}
-    clock = mode.lane.stage.clock
-
-    def stuck() -> bool:
-        waiting = [sight for sight in mode.slot.in_flight() if sight.link not in mine and sight.way == OUT]
-        for sight in waiting:
-            since.setdefault(sight.seq, clock.now())
-        return any(clock.now() - since[sight.seq] >= BLOCKED for sight in waiting)
-
-    try:
-        await wait_for(lambda: second.ended.done() or stuck(), "the second run to end or to wait", deadline=20.0)
-    except WaitTimeout:
-        return True
-    await asyncio.sleep(0)
-    return not second.ended.done()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import psycopg
 
 from ..services.clients import pg_connect, rows
 from ..services.spec import Address
-from ..tap.listener import Slot
+from ..tap.link import Link
 from ..tap.sight import Sight
 from ..wire.postgres import PostgresDecoder
+from .lane import Lane
+
+EVERY = 0.02
+"""Seconds between two looks at the locks."""
+PATIENCE = 20.0
+"""Seconds after which a second worker that neither ends nor waits for a lock is not waited for any longer: it may try
+again and again for something that the first one has, which no server tells."""
 
 SQL = "select w.pid, pg_blocking_pids(w.pid) as blockers from unnest(%s::int[]) as w(pid)"
 """Asks the lock table itself: `pg_stat_activity` may still call a backend waiting that was just given its lock."""
@@ -23,9 +31,9 @@ def backend(sight: Sight) -> int:
     return decoder.backend_pid if isinstance(decoder, PostgresDecoder) else 0
 
 
-def backends(slot: Slot) -> frozenset[int]:
-    """The server processes of all connections of a worker."""
-    decoders = [link.decoder for link in slot.links]
+def backends(links: Iterable[Link]) -> frozenset[int]:
+    """The server processes of these connections."""
+    decoders = [link.decoder for link in links]
     return frozenset(one.backend_pid for one in decoders if isinstance(one, PostgresDecoder) and one.backend_pid)
 
 
@@ -47,3 +55,27 @@ class Locks:
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
+
+
+async def ends_or_waits(
+    lane: Lane, ended: Callable[[], bool], asked: Callable[[], Iterable[Sight]], first: Callable[[], Iterable[Link]]
+) -> bool:
+    """Waits until a second worker has ended: True. False when it cannot before the first one goes on.
+
+    `asked` are its requests that wait for an answer, `first` the connections of the one that stands still. Whether it
+    waits for a lock of the other's is asked of the database, and not told by time.
+    """
+    locks = Locks(lane.addresses)
+    until = lane.stage.clock.now() + PATIENCE
+    try:
+        while not ended():
+            if lane.stage.clock.now() >= until:
+                return False
+            held = backends(first())
+            for sight in list(asked()) if held else ():
+                if (pid := backend(sight)) and await locks.blocked(sight.upstream, pid, held):
+                    return False
+            await asyncio.sleep(EVERY)
+    finally:
+        await locks.close()
+    return True

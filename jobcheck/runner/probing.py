@@ -24,7 +24,6 @@ from .trial import Mode
 
 READS = "reads"
 SHOWN_BODY = 200
-ROLES = {"reserve": "reserves the job", "ack": "acknowledges it", "enqueue": "a follow-up job", "result": "its result"}
 
 
 @dataclass(frozen=True, slots=True)

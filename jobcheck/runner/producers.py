@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..checks.producers import COMMITTED, JOB
-from ..faults.strikes import STOPS, kind_of
 from ..history.records import CaseRecord, Effect, Point, Strike, TrialRecord
 from ..systems.contract import Settings, Waiting
-from ..tap.gate import Armed
 from ..tap.sight import IN
 from ..wire.unit import Change
 from .handler import Fork, HandlerMode, where_of
 from .lane import Case, Lane
-from .trial import Running, Sampler, foreign, record, settle
+from .trial import Running, record
 
 WORKER = "caller"
 """The slot of the function that is struck."""
@@ -54,29 +52,14 @@ class ProducerMode(HandlerMode):
         await self._handler.request("import", function=self.job)
         await self._take_jobs()
 
+    async def prepared(self) -> Case:
+        """Whoever dies has told no ids; nothing else runs on the lane, so all that happens is the case's."""
+        data = self.lane.case_data()
+        return Case(CaseRecord(id=str(data["id"]), number=int(str(data["number"]))), data)
+
     async def run(self, purpose: str, strike: Strike | None = None, point: Point | None = None) -> TrialRecord:
         lane = self.lane
-        lane.check_alive()
-        lane.trace.begin()
-        since = await lane.prime()
-        data = lane.case_data()
-        # Whoever dies has told no ids; nothing else runs on the lane, so all that happens is the case's.
-        case = Case(CaseRecord(id=str(data["id"]), number=int(str(data["number"]))), data)
-        running = Running(purpose, strike, case, since, lane.stage.clock.now())
-        gate = None
-        if strike is not None and point is not None:
-            gate = Armed(point, strike.when, window=True, freeze=kind_of(strike.fault) in STOPS)
-        pids: list[int] = []
-        sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
-        self.slot.gate = gate or (sampler if purpose == "recording" else None)
-        try:
-            await self._attempt(running, gate, pids)
-        finally:
-            self.slot.gate = None
-            await sampler.close()
-        await settle(lane, running)
-        if purpose == "recording":
-            running.problems += foreign(sampler, lane)
+        running = await self.played(purpose, strike, point)
         rows = self._rows()
         last = len(lane.trace.sights)
         jobs = await self._take_jobs()

@@ -226,7 +226,7 @@ class Crew:
             )
         crew = cls(lane, settings, seats, producer)
         crew.boot = boot
-        await asyncio.gather(*(seat.boot(standby=True) for seat in seats[: 2 if boot != COLD else 1]))
+        await asyncio.gather(*(seat.boot() for seat in seats[: 2 if boot != COLD else 1]))
         crew.active.slot.release()
         return crew
 
@@ -248,21 +248,21 @@ class Crew:
             self._newcomer = Seat(self.lane, slot, dialect, self.seats[0].safe, COLD)
             self._newcomer.other_rig = rig
             self.seats.append(self._newcomer)
-        await self._newcomer.boot(standby=True)
+        await self._newcomer.boot()
         return self._newcomer
 
     async def second(self, first: Seat) -> Seat:
         """The other seat, with a worker that is held at its first fetch, while the first one lives."""
-        spare = next(seat for seat in self.seats if seat not in (first, self._newcomer))
+        spare = self._other(first)
         if not spare.alive:
-            await spare.boot(standby=True)
+            await spare.boot()
         return spare
 
     async def replace(self, dead: Seat) -> Seat:
         """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
         self.active = await self.second(dead)
         if self.boot != COLD:
-            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot(standby=True))
+            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot())
         return self.active
 
     async def retire(self, seat: Seat) -> None:
@@ -280,14 +280,17 @@ class Crew:
     @property
     def spare(self) -> Seat:
         """The seat that is not the active one."""
-        return next(seat for seat in self.seats if seat is not self.active)
+        return self._other(self.active)
+
+    def _other(self, seat: Seat) -> Seat:
+        return next(one for one in self.seats if one not in (seat, self._newcomer))
 
     async def pair(self) -> None:
         """Both workers take jobs, until `part`."""
         await self.staffed()
         spare = self.spare
         if not spare.alive:
-            await spare.boot(standby=True)
+            await spare.boot()
             self._paired = False
         if not self._paired:
             spare.begin()
@@ -303,7 +306,7 @@ class Crew:
         await spare.kill()
         spare.begin()
         if self.boot != COLD:
-            self._booting = self._tasks.start(f"boot {spare.slot.name}", spare.boot(standby=True))
+            self._booting = self._tasks.start(f"boot {spare.slot.name}", spare.boot())
 
     async def close(self) -> None:
         await self._tasks.close()

@@ -11,22 +11,20 @@ from ..errors import WaitTimeout, WorkerError
 from ..faults import strikes as known
 from ..tap.gate import Armed, HoldFetch
 from ..tap.link import Link
-from ..tap.sight import OUT, Sight
+from ..tap.sight import Sight
 from ..workers.sockets import owners
+from .locks import ends_or_waits
 from .quiet import Quiet
 from .refusing import refuse
 from .seats import Seat
+from .stage import STOP_GRACE
 from .trial import Running
 
 if TYPE_CHECKING:
     from .queue import Crew, QueueMode
 
-BLOCKED = 0.3
-"""Seconds without an answer until the second worker is taken to wait for a lock of the first (tap-notes 4)."""
 STUCK = 2.0
 """Seconds of silence after which a worker that lives and leaves its job is given up, and another one takes over."""
-GRACE = 10.0
-"""Seconds from SIGTERM until SIGKILL, as Docker gives them."""
 
 
 @dataclass(slots=True)
@@ -203,8 +201,7 @@ async def _zombie(struck: Struck) -> Seat:
     await _recover(struck, held)
     spare.begin()
     spare.slot.release()
-    if await _blocked(struck, spare):
-        struck.note(f"{spare.slot.name} waited for a lock of {seat.slot.name}, which went on meanwhile")
+    await _overtaken(struck, spare)
     seat.slot.release()
     seat.worker.resume()
     await struck.waits(spare)
@@ -244,11 +241,11 @@ async def _told_to_end(struck: Struck, *, group: bool) -> list[str]:
     seat.worker.send_signal(signal.SIGTERM, group=group)
     hit.link.release(hit.way)
     try:
-        await seat.worker.wait(GRACE)
+        await seat.worker.wait(STOP_GRACE)
         seconds = struck.mode.lane.stage.clock.now() - started
         struck.note(f"the worker ended {seconds:.1f} s after SIGTERM with exit code {seat.worker.returncode}")
     except WaitTimeout:
-        struck.note(f"the worker did not end within {GRACE:g} s of SIGTERM and was killed")
+        struck.note(f"the worker did not end within {STOP_GRACE:g} s of SIGTERM and was killed")
     if seat.slot.deliveries > delivered:
         struck.note("the worker took a further job after SIGTERM")
     left = [tag for tag in held if tag in set(seat.dialect.held())]
@@ -293,8 +290,7 @@ async def _duplicate(struck: Struck) -> Seat:
     await _copy(struck)
     spare.begin()
     spare.slot.release()
-    if await _blocked(struck, spare):
-        struck.note(f"{spare.slot.name} waited for a lock of {seat.slot.name}, which went on meanwhile")
+    await _overtaken(struck, spare)
     hit.link.release(hit.way)
     await _silent(struck, seat, 0.1)
     seat.slot.release()
@@ -311,26 +307,17 @@ async def _copy(struck: Struck) -> None:
     struck.note("the same message was put on the broker once more")
 
 
-async def _blocked(struck: Struck, spare: Seat) -> bool:
-    """Waits until the second worker has finished, or waits for something that the first one holds: then True."""
-    clock = struck.mode.lane.stage.clock
-    since: dict[int, float] = {}
-
-    def waits() -> bool:
-        waiting = [sight for sight in spare.slot.in_flight() if sight.way == OUT]
-        for sight in waiting:
-            since.setdefault(id(sight), clock.now())
-        return any(clock.now() - since[id(sight)] >= BLOCKED for sight in waiting)
+async def _overtaken(struck: Struck, spare: Seat) -> None:
+    """Waits until the second worker has finished, or waits for something that the first one holds."""
+    seat = struck.seat
 
     def finished() -> bool:
         taken = spare.slot.taken
-        return (bool(taken) and all(job in spare.ends for job in taken)) or spare.slot.settled >= 1
+        told = bool(taken) and all(job in spare.ends for job in taken)
+        return told or spare.slot.settled > 0 or not spare.alive
 
-    try:
-        await wait_for(lambda: waits() or finished() or not spare.alive, "the second worker to finish", deadline=10.0)
-    except WaitTimeout:
-        return False
-    return waits() and not finished()
+    if not await ends_or_waits(struck.mode.lane, finished, spare.slot.in_flight, lambda: seat.slot.links):
+        struck.note(f"{spare.slot.name} waited for {seat.slot.name}, which went on meanwhile")
 
 
 async def _silent(struck: Struck, seat: Seat, seconds: float) -> None:

@@ -27,8 +27,8 @@ from ..explore.story import story
 from ..history.ids import short_id
 from ..history.records import NEVER_PASS, Point, TrialRecord, Verdict
 from ..history.report import FindingReport
-from ..services.spec import Provider
 from .arenas import Arena, Run, arena_of
+from .findings import honours_keys
 from .trial import Mode
 
 
@@ -227,7 +227,7 @@ class _Races:
         self, cause: Cause, schedule: Schedule, outcome: Outcome, run: Run, verified: dict[str, int]
     ) -> FindingReport:
         number = short_id(self.mode.key, HANDLER, cause.effects[0] if cause.effects else "", str(cause.verdict), RACE)
-        evidence = Evidence(run.trial.effects, self._honours_keys(cause))
+        evidence = Evidence(run.trial.effects, honours_keys(self.mode.lane.rig, cause))
         recording = self.options.recording
         return FindingReport(
             id=number,
@@ -257,8 +257,3 @@ class _Races:
             elif cause.effects and step.message.name.startswith(cause.effects[0]):
                 return sight.code
         return ""
-
-    def _honours_keys(self, cause: Cause) -> bool:
-        effect = cause.effects[0] if cause.effects else ""
-        spec = self.mode.lane.rig.upstreams.get(effect.split(" ", 1)[0])
-        return isinstance(spec, Provider) and bool(spec.idempotency)

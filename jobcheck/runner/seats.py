@@ -69,7 +69,7 @@ class Seat:
         self.slot.settled = 0
         self.slot.taken = {}
 
-    async def boot(self, *, standby: bool) -> None:
+    async def boot(self) -> None:
         """Starts a worker and waits until it is ready and held at its first fetch.
 
         Raises WorkerError with its last lines when it is not ready in time or ends before.

@@ -18,7 +18,6 @@ class Tally:
         self.seconds = 0.0
         self._handlers: dict[str, bool] = {}
         """Names, and whether they were as planted so far."""
-        self._explorations = 0
         self._deviations: dict[tuple[str, str], int] = {}
 
     def add(self, played: Round) -> None:
@@ -26,7 +25,6 @@ class Tally:
         self.seconds += played.seconds
         self.bad_rounds += not played.good
         self.broken_off += bool(played.broke)
-        self._explorations += len(played.compared)
         for item in played.compared:
             name = item.planted.name
             self._handlers[name] = self._handlers.get(name, True) and item.good

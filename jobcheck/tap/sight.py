@@ -57,8 +57,6 @@ class Trace:
         self.last_at = self.started
         """When the last unit that is no noise was seen."""
         self.notes: list[str] = []
-        self.bytes_seen: dict[tuple[str, str], int] = {}
-        """Bytes by (worker, upstream), over the whole life of the lane: a tap that saw none is an error."""
 
     def begin(self) -> None:
         """Forgets what was seen and starts the clock anew."""
