@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobcheck.clock import left_of
 from jobcheck.history.records import Strike
-from jobcheck.runner.estimate import estimate, told, waits
+from jobcheck.runner.estimate import RECONNECTS, WAITS, estimate, told, waits
 from jobcheck.systems.contract import Settings
 
 KILLS = [Strike(f"k{at}", "p") for at in range(5)]
@@ -17,6 +17,12 @@ def test_a_strike_is_two_runs_and_a_boot_where_a_worker_is_booted() -> None:
     assert estimate(KILLS, 0.5, 3.0, "cold") == 5.0 + 15.0
     assert estimate(RESETS, 0.5, 3.0, "cold") == 2.0, "the worker lives on"
     assert estimate([Strike("d", "p", "race", "before")], 0.5, 3.0, "zygote") == 1.25
+
+
+def test_what_a_strike_waits_for_counts() -> None:
+    """A handler has no broker and no worker: there nothing is waited for."""
+    assert estimate(RESETS, 0.5, 3.0, "zygote", ["p"]) == 2.0 + 2 * RECONNECTS
+    assert estimate([Strike("t", "p", "term", "before")], 0.5, 0.0, "zygote") == 1.0 + WAITS["term"]
 
 
 def test_retries_are_named_where_a_strike_can_cause_them() -> None:
