@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .plugin.fixtures import HandlerFixture, ProducerFixture, RigFixture
     from .plugin.scenarios import ScenarioFile
     from .runner.rig import Function
+    from .runner.scenarios.live import Live
 
 OPTIONS = {
     "rig": ("FILE:NAME", "the rig, such as tests/rig.py:shop"),
@@ -117,6 +119,15 @@ def jobcheck_producer(request: pytest.FixtureRequest, subtests: pytest.Subtests)
         return ProducerFixture(Explorer(request.node, subtests), function)
 
     return producer
+
+
+@pytest.fixture
+def jobcheck_scenario(request: pytest.FixtureRequest) -> Callable[[str | Path], AbstractContextManager[Live]]:
+    """`with jobcheck_scenario("scenarios/quiet.yaml") as run:` runs a scenario meanwhile; Toxiproxy's clients spoil its
+    network at `run.toxiproxy_url`. What the file expects must hold after the block."""
+    from .plugin.live import live_scenario
+
+    return lambda file: live_scenario(request.node, file)
 
 
 @pytest.hookimpl(wrapper=True)

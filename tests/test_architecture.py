@@ -41,6 +41,7 @@ FOR_FACES = [
         "runner.probing",
         "runner.replaying",
         "runner.scenarios.campaign",
+        "runner.scenarios.live",
         "payloads.facade",
         "selftest",
         "onboarding.facade",

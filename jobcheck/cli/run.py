@@ -27,6 +27,7 @@ FAIL_ON_HELP = "What fails the run: with handler, not what the settings break; w
 @seed_option
 @click.option("--dry", is_flag=True, help="Print the plan of each file and start nothing.")
 @click.option("--engine", type=click.Choice(ENGINES), help="Who does the toxics (default: what the file says).")
+@click.option("--toxiproxy", is_flag=True, help="Answer Toxiproxy's HTTP API meanwhile, and print where.")
 @click.option("--fail-on", type=click.Choice(("handler", "settings", "all", "none")), help=FAIL_ON_HELP)
 @click.option("--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="JUnit XML also there.")
 @keep_bodies_option
@@ -36,6 +37,7 @@ def command(
     seed: int | None,
     dry: bool,
     engine: str | None,
+    toxiproxy: bool,
     junit: Path | None,
     reports: Path | None,
     **options: object,
@@ -57,7 +59,7 @@ def command(
     seed = _seed(chosen, project, seed)
     if dry:
         return _dry(chosen, seed)
-    return _run(chosen, project, seed, engine or "", junit, project.reports(reports))
+    return _run(chosen, project, seed, engine or "", junit, project.reports(reports), toxiproxy)
 
 
 def _dry(files: Sequence[Path], seed: int | None) -> int:
@@ -80,7 +82,13 @@ def _seed(files: Sequence[Path], project: Project, given: int | None) -> int | N
 
 
 def _run(
-    files: Sequence[Path], project: Project, seed: int | None, engine: str, junit: Path | None, reports: Path
+    files: Sequence[Path],
+    project: Project,
+    seed: int | None,
+    engine: str,
+    junit: Path | None,
+    reports: Path,
+    toxiproxy: bool,
 ) -> int:
     from ..events import Bus
     from ..report.scenario_outcome import exit_code
@@ -103,6 +111,7 @@ def _run(
         reports=reports,
         name=files[0].stem if len(files) == 1 else "scenarios",
         engine=engine,
+        toxiproxy=toxiproxy,
         redaction=project.redaction,
         ruleset=project.settings.ruleset,
         finish=finishing(series, files, engine),

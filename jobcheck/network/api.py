@@ -11,12 +11,15 @@ those of toxiproxy-server 2.12.0; one suite is run on both (tests/conformance/te
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import unquote
 
+from ..errors import ServiceError
 from ..faults.toxics import Toxic
-from . import api_json
+from . import api_answers, api_json
+from .api_answers import Answer
 from .api_json import BadBody
 from .api_values import (
     NOOP,
@@ -51,6 +54,7 @@ class Engine(Protocol):
         ...
 
     async def disable(self, proxy: str) -> None: ...
+    async def enable(self, proxy: str) -> None: ...
     def aim(self, name: str, listen: Address, upstream: Address) -> None:
         """Other addresses for a proxy that does not listen."""
         ...
@@ -62,15 +66,20 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """Status, body and its type; no type: there is no body."""
+class Changed:
+    """One thing that a client of the API has done to the network."""
 
-    status: int
-    body: bytes = b""
-    kind: str = ""
-    location: str = ""
-    routed: bool = True
-    """It has the number of a request, as all have whose path and method there are."""
+    proxy: str
+    name: str
+    """The toxic's; empty: the proxy itself was disabled."""
+    what: str
+    """For people: `latency latency=200 jitter=0 downstream`, `disabled`."""
+    acts: bool
+    """It acts from now on; else it is over."""
+
+
+def nobody(change: Changed) -> None:
+    """Where nobody wants to know."""
 
 
 NO_PROXY = (404, "proxy not found")
@@ -80,9 +89,32 @@ NO_TOXIC = (404, "toxic not found")
 class Api:
     """The proxies of one engine, as the API shows them. One request at a time."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, changed: Callable[[Changed], None] = nobody) -> None:
         self._engine = engine
         self._proxies: dict[str, ApiProxy] = {}
+        self.changed = changed
+        """Hears of every change, after it was made."""
+        self.over = ""
+        """Why nothing may be spoilt any more; empty: it may."""
+
+    def adopt(self, name: str, listen: Address, upstream: Address) -> None:
+        """Shows a tap that somebody else made, and which the engine acts on under this name, as a proxy.
+
+        It can be disabled and given toxics; its addresses stay as they are, and it cannot be deleted.
+        """
+        if name not in self._proxies:
+            self._proxies[name] = ApiProxy(name, _shown(*listen), _shown(*upstream), enabled=True, tap=True)
+
+    async def heal(self, over: str = "") -> None:
+        """Takes off every toxic and has every proxy listen; `over` is what later changes are answered.
+
+        Raises ServiceError for a port that was taken meanwhile.
+        """
+        self.over = over
+        try:
+            await self._reset()
+        except Refused as error:
+            raise ServiceError(f"a proxy could not listen again: {error.message}") from None
 
     async def answer(self, method: str, target: str, body: bytes, agent: str = "") -> Answer:
         """What to say to one request; `agent` is the caller's User-Agent."""
@@ -92,7 +124,7 @@ class Api:
                 path = path.replace("//", "/")
             return Answer(301, location=path, routed=False)
         parts = unquote(path).split("/")[1:]
-        methods = _methods(parts)
+        methods = api_answers.methods(parts)
         if not methods:
             return Answer(404, b"404 page not found\n", "text/plain; charset=utf-8", routed=False)
         if method not in methods:
@@ -102,9 +134,9 @@ class Api:
         try:
             return await self._carry_out(method, parts, body)
         except BadBody as error:
-            return _error(400, f"bad request body: {error}")
+            return api_answers.as_error(400, f"bad request body: {error}")
         except Refused as error:
-            return _error(error.status, error.message)
+            return api_answers.as_error(error.status, error.message)
 
     async def populate(self, body: bytes) -> list[str]:
         """What `-config` names: the body of POST /populate; gives what listens now. Raises Refused."""
@@ -118,19 +150,21 @@ class Api:
         if parts == ["version"]:
             shown = json.dumps({"version": VERSION}).encode() + b"\n"
             return Answer(200, shown, "application/json;charset=utf-8")
+        if self.over and method in ("POST", "PATCH") and parts != ["reset"]:
+            raise Refused(409, self.over)
         if parts == ["reset"]:
             return await self._reset()
         if parts == ["populate"]:
             return await self._populate(body)
         if len(parts) == 1:
             if method == "GET":
-                return _json(200, {name: self._proxies[name].shown() for name in sorted(self._proxies)})
+                return api_answers.as_json(200, {name: self._proxies[name].shown() for name in sorted(self._proxies)})
             return await self._create(body)
         proxy = self._found(parts[1])
         if len(parts) == 2:
             return await self._on_proxy(method, proxy, body)
         if len(parts) == 3:
-            return _json(200, proxy.ordered()) if method == "GET" else await self._add(proxy, body)
+            return api_answers.as_json(200, proxy.ordered()) if method == "GET" else await self._add(proxy, body)
         toxic = next((one for one in proxy.toxics if one.name == parts[3]), None)
         if toxic is None:
             raise Refused(*NO_TOXIC)
@@ -149,7 +183,7 @@ class Api:
         if proxy.name in self._proxies:
             raise Refused(409, "proxy already exists")
         await self._begin(proxy, enabled)
-        return _json(201, proxy.shown())
+        return api_answers.as_json(201, proxy.shown())
 
     async def _begin(self, proxy: ApiProxy, enabled: bool) -> None:
         """Enters a proxy. Raises Refused when it cannot listen, and then there is none."""
@@ -163,20 +197,33 @@ class Api:
                 raise
 
     async def _open(self, proxy: ApiProxy) -> None:
+        if proxy.tap:
+            try:
+                await self._engine.enable(proxy.name)
+            except ServiceError as error:
+                raise Refused(500, error.message) from None
+            proxy.enabled = True
+            self.changed(Changed(proxy.name, "", "disabled", acts=False))
+            return
         listen, upstream = listen_address(proxy.listen), upstream_address(proxy.upstream)
         self._engine.aim(proxy.name, listen, upstream)
         try:
             host, port = await self._engine.open(proxy.name)
         except (OSError, ValueError) as error:  # the latter for a host that is no name
             raise Refused(500, listen_error(proxy.listen, error)) from None
-        proxy.listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        proxy.listen = _shown(host, port)
         proxy.enabled = True
 
     async def _stop(self, proxy: ApiProxy) -> None:
+        was = proxy.enabled
         await self._engine.disable(proxy.name)
         proxy.enabled = False
+        if was and proxy.tap:
+            self.changed(Changed(proxy.name, "", "disabled", acts=True))
 
     async def _forget(self, proxy: ApiProxy) -> None:
+        if proxy.tap:
+            raise Refused(403, f"{proxy.name} is a tap of a jobcheck run and stays as long as it; it can be disabled")
         self._proxies.pop(proxy.name, None)
         await self._engine.drop(proxy.name)
 
@@ -189,13 +236,15 @@ class Api:
             if wanted.listen != proxy.listen:
                 listen_address(wanted.listen, lead="")
             if (wanted.listen, wanted.upstream) != (proxy.listen, proxy.upstream):
+                if proxy.tap:
+                    raise Refused(403, f"{proxy.name} is a tap of a jobcheck run: its addresses stay as they are")
                 await self._stop(proxy)
                 proxy.listen, proxy.upstream = wanted.listen, wanted.upstream
             if enabled and not proxy.enabled:
                 await self._open(proxy)
             elif not enabled:
                 await self._stop(proxy)
-        return _json(200, proxy.shown())
+        return api_answers.as_json(200, proxy.shown())
 
     async def _reset(self) -> Answer:
         """All toxics are gone, and every proxy listens. All of it is tried."""
@@ -218,7 +267,10 @@ class Api:
         try:
             for proxy, enabled in self._wanted(body):
                 existing = self._proxies.get(proxy.name)
-                if existing is not None and (existing.listen, existing.upstream) == (proxy.listen, proxy.upstream):
+                if existing is not None and (
+                    existing.tap or (existing.listen, existing.upstream) == (proxy.listen, proxy.upstream)
+                ):
+                    # A suite that populates before its tests names servers of its own; a tap is where the run has it.
                     proxy = existing
                     if enabled and not proxy.enabled:
                         await self._open(proxy)
@@ -231,8 +283,10 @@ class Api:
         except (BadBody, Refused) as error:
             status = error.status if isinstance(error, Refused) else 400
             message = error.message if isinstance(error, Refused) else f"bad request body: {error}"
-            return _json(status, {"error": message, "status": status, "proxies": _all(made)})
-        return _json(201, {"proxies": _all(made)})
+            return api_answers.as_json(
+                status, {"error": message, "status": status, "proxies": api_answers.all_of(made)}
+            )
+        return api_answers.as_json(201, {"proxies": api_answers.all_of(made)})
 
     def _wanted(self, body: bytes) -> list[tuple[ApiProxy, bool]]:
         value = api_json.read(body)
@@ -267,9 +321,11 @@ class Api:
             raise Refused(409, "toxic already exists")
         toxic = ApiToxic(name, kind, stream, toxicity, values_of(kind, attributes, {}))
         if (acting := toxic.acting()) is not None:
-            await self._engine.add(proxy.name, acting, name=name)
+            await self._engine.add(proxy.name, acting, name=_inner(proxy, name))
         proxy.toxics.append(toxic)
-        return _json(200, toxic.shown())
+        if acting is not None:
+            self.changed(Changed(proxy.name, name, acting.text, acts=True))
+        return api_answers.as_json(200, toxic.shown())
 
     async def _on_toxic(self, method: str, proxy: ApiProxy, toxic: ApiToxic, body: bytes) -> Answer:
         if method == "DELETE":
@@ -281,36 +337,21 @@ class Api:
             toxic.toxicity = api_json.number(given, "toxicity", toxic.toxicity, "")
             toxic.attributes = attributes
             if (acting := toxic.acting()) is not None:
-                await self._engine.change(proxy.name, toxic.name, acting)
-        return _json(200, toxic.shown())
+                await self._engine.change(proxy.name, _inner(proxy, toxic.name), acting)
+                self.changed(Changed(proxy.name, toxic.name, acting.text, acts=True))
+        return api_answers.as_json(200, toxic.shown())
 
     async def _take_off(self, proxy: ApiProxy, toxic: ApiToxic) -> None:
         proxy.toxics.remove(toxic)
         if toxic.kind != NOOP:
-            await self._engine.remove(proxy.name, toxic.name)
+            await self._engine.remove(proxy.name, _inner(proxy, toxic.name))
+            self.changed(Changed(proxy.name, toxic.name, toxic.kind, acts=False))
 
 
-def _methods(parts: list[str]) -> tuple[str, ...]:
-    """What a path may be asked for; empty: there is no such path."""
-    if any(not part for part in parts):
-        return ()
-    if len(parts) == 1:
-        return {"proxies": ("GET", "POST"), "version": ("GET",), "reset": ("POST",), "populate": ("POST",)}.get(
-            parts[0], ()
-        )
-    if parts[0] != "proxies" or len(parts) > 4 or (len(parts) > 2 and parts[2] != "toxics"):
-        return ()
-    return ("GET", "POST") if len(parts) == 3 else ("GET", "POST", "PATCH", "DELETE")
+def _inner(proxy: ApiProxy, name: str) -> str:
+    """A toxic's name in the engine: on a tap those of the run's own plan act too, under names that it chose."""
+    return f"by hand: {name}" if proxy.tap else name
 
 
-def _all(proxies: list[ApiProxy]) -> list[dict[str, Any]] | None:
-    return [proxy.shown() for proxy in proxies] or None
-
-
-def _json(status: int, value: Any) -> Answer:
-    return Answer(status, json.dumps(value, separators=(",", ":")).encode(), "application/json")
-
-
-def _error(status: int, message: str) -> Answer:
-    body = json.dumps({"error": message, "status": status}, separators=(",", ":")).encode() + b"\n"
-    return Answer(status, body, "text/plain; charset=utf-8")
+def _shown(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

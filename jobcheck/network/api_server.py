@@ -9,7 +9,8 @@ import h11
 from ..aio import Tasks
 from ..errors import ServiceError
 from ..seeds import token
-from .api import Answer, Api
+from .api import Api
+from .api_answers import Answer
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body."""

@@ -81,6 +81,8 @@ class ApiProxy:
     upstream: str
     enabled: bool = False
     toxics: list[ApiToxic] = field(default_factory=list)
+    tap: bool = False
+    """Somebody else's, whose addresses stay as they are."""
 
     def ordered(self) -> list[dict[str, Any]]:
         """Those on the way to the server first."""

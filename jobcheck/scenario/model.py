@@ -154,6 +154,8 @@ class Scenario:
     versions: Mapping[str, str] = field(default_factory=dict)
     """Version name -> a folder, a Python interpreter or a git revision. The first one runs at the start."""
     engine: str = EMBEDDED
+    toxiproxy: bool = False
+    """The taps are proxies of Toxiproxy's HTTP API meanwhile, so that faults can be set by hand too."""
     speed: float = 1.0
     """How much faster than real time workers and producers live; all times of the file are of their clock."""
     file: str = ""

@@ -14,7 +14,7 @@ from .read_faults import read_faults
 
 FIELDS = (
     *("title", "rig", "workload", "faults", "settle", "expect"),
-    *("workers", "timeouts", "seed", "versions", "engine", "clock"),
+    *("workers", "timeouts", "seed", "versions", "engine", "toxiproxy", "clock"),
 )
 MOST_WORKERS = 32
 MOST_SPEED = 1000
@@ -53,6 +53,7 @@ def _scenario(fields: Fields, file: str) -> Scenario:
         seed=fields.get("seed", lambda value: value.whole("a whole number", least=0), None),
         versions=versions,
         engine=fields.get("engine", lambda value: value.one_of(ENGINES, "engine"), EMBEDDED),
+        toxiproxy=fields.get("toxiproxy", Value.truth, False),
         speed=fields.get("clock", _speed, 1.0),
         file=file,
         where=fields.where,

@@ -94,14 +94,19 @@ def test_toxiproxy_python_works_with_it() -> None:
         }
 
 
-def test_toxiproxy_node_client_works_with_it(tmp_path: Path) -> None:
-    """Its npm package, installed for this test."""
+def node_client(folder: Path) -> Path:
+    """The folder, with the npm package in it."""
     npm = shutil.which("npm")
     assert npm, "expected npm on PATH: apt-get install nodejs npm"
-    options = ["--no-audit", "--no-fund", "--ignore-scripts", "--cache", str(tmp_path / "cache")]
-    subprocess.run(
-        [npm, "install", *options, NODE_CLIENT], cwd=tmp_path, check=True, capture_output=True, timeout=WITHIN
-    )
+    folder.mkdir(exist_ok=True)
+    options = ["--no-audit", "--no-fund", "--ignore-scripts", "--cache", str(folder / "cache")]
+    subprocess.run([npm, "install", *options, NODE_CLIENT], cwd=folder, check=True, capture_output=True, timeout=WITHIN)
+    return folder
+
+
+def test_toxiproxy_node_client_works_with_it(tmp_path: Path) -> None:
+    """Its npm package, installed for this test."""
+    node_client(tmp_path)
     shutil.copy(CLIENTS / "client.js", tmp_path)
     with greeter() as upstream, command() as (port, _):
         said = client("node", "client.js", str(port), upstream, folder=tmp_path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 # Loaded before any nested run, as in conftest.py.
+import jobcheck.plugin.live
 import jobcheck.plugin.scenarios
 import jobcheck.report.scenario_outcome
 import jobcheck.report.series
@@ -161,3 +162,40 @@ def test_it_can_be_chosen_by_its_title_and_by_the_marker(nested, put):
     put(right=RIGHT, naive=NAIVE)
     assert items(nested("", "--collect-only", "-q", "scenarios", "-k", "right")) == [COLLECTED]
     assert items(nested("", "--collect-only", "-q", "scenarios", "-m", "not jobcheck")) == []
+
+
+def test_a_test_spoils_the_network_of_a_scenario_with_its_own_toxiproxy_client(
+    pytester: pytest.Pytester, put: Put
+) -> None:
+    """Right jobs stand it; the naive ones are red where the block ends, and so is what the test itself asserts."""
+    put(right=RIGHT.replace("faults:\n  - {kill: tree, point: before store SET, at: 0s}\n", ""), naive=NAIVE)
+    pytester.makepyfile(
+        client="""
+        import sys
+        from urllib.parse import urlsplit
+        from toxiproxy import Toxiproxy
+        at = urlsplit(sys.argv[1])
+        server = Toxiproxy()
+        server.update_api_consumer(at.hostname, at.port)
+        server.get_proxy("broker").add_toxic(type="latency", attributes={"latency": 20})
+        """,
+        test_network="""
+        import subprocess, sys
+
+        def test_right(jobcheck_scenario):
+            with jobcheck_scenario("scenarios/right.yaml") as run:
+                subprocess.run([sys.executable, "client.py", run.toxiproxy_url], check=True)
+            assert any("set by hand" in note for note in run.result.report.scenarios[0]["notes"])
+
+        def test_naive(jobcheck_scenario):
+            with jobcheck_scenario("scenarios/naive.yaml"):
+                pass
+
+        def test_own_assertion(jobcheck_scenario):
+            with jobcheck_scenario("scenarios/right.yaml"):
+                assert 1 == 2
+        """,
+    )
+    result = pytester.runpytest("-q", "test_network.py")
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*test_naive*broken: *", "*test_own_assertion*assert 1 == 2*"])

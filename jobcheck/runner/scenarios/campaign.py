@@ -21,6 +21,7 @@ from ...seeds import fresh_seed
 from ...store.folder import RunFolder
 from ...store.journal import Journal
 from ...store.redact import USUAL, Redaction
+from ..byhand import Hands
 from ..facade import Result
 from ..rig import Rig
 from ..stage import Stage
@@ -41,6 +42,10 @@ class ScenarioRequest:
     name: str = "scenarios"
     engine: str = ""
     """Goes before the engine of a file."""
+    toxiproxy: bool = False
+    """Faults can be set by hand through Toxiproxy's API, also where a file does not say so."""
+    hands: Hands | None = None
+    """Who sets them, and has the run wait for it."""
     redaction: Redaction = USUAL
     ruleset: int = RULESETS[-1]
     finish: Callable[[Report], Report] = field(default=lambda report: report)
@@ -56,23 +61,27 @@ class Loaded:
     seed: int
 
 
-def load(path: Path, seed: int | None = None, engine: str = "") -> Loaded:
+def load(path: Path, seed: int | None = None, engine: str = "", *, toxiproxy: bool = False) -> Loaded:
     """Reads a file and its rig. Raises UsageError with file and line of each mistake."""
     scenario = read_scenario(path)
     if engine:
         scenario = replace(scenario, engine=engine)
+    if toxiproxy:
+        scenario = replace(scenario, toxiproxy=True)
     rig = rig_of(scenario, path.parent)
     check_scenario(scenario, rig)
     chosen = seed if seed is not None else scenario.seed if scenario.seed is not None else fresh_seed()
     return Loaded(path, scenario, rig, chosen)
 
 
-def load_all(files: Sequence[Path], seed: int | None = None, engine: str = "") -> list[Loaded]:
+def load_all(
+    files: Sequence[Path], seed: int | None = None, engine: str = "", *, toxiproxy: bool = False
+) -> list[Loaded]:
     """Reads all files and their rigs. Raises UsageError with the mistakes of all of them."""
     loaded, wrong = [], list[UsageError]()
     for path in files:
         try:
-            loaded.append(load(path, seed, engine))
+            loaded.append(load(path, seed, engine, toxiproxy=toxiproxy))
         except UsageError as error:
             wrong.append(error)
     if wrong:
@@ -100,7 +109,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
     """
     if not request.files:
         raise UsageError("expected at least one scenario file", hint="jobcheck run scenarios/*.yaml")
-    loaded = load_all(request.files, request.seed, request.engine)
+    loaded = load_all(request.files, request.seed, request.engine, toxiproxy=request.toxiproxy)
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment: dict[str, Any] = {
@@ -127,7 +136,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
             async with Stage(
                 seed=one.seed, bus=bus, logs=place, redaction=request.redaction, speed=one.scenario.speed
             ) as stage:
-                reports.append(await _one(one, stage, bus, journal, alone=len(loaded) == 1))
+                reports.append(await _one(one, stage, bus, journal, request.hands, alone=len(loaded) == 1))
                 redacted += stage.redactor.count
             if reports[-1].get("aborted"):
                 break
@@ -148,12 +157,14 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
     return Result(report, folder)
 
 
-async def _one(loaded: Loaded, stage: Stage, bus: Bus, journal: Journal, *, alone: bool) -> dict[str, Any]:
+async def _one(
+    loaded: Loaded, stage: Stage, bus: Bus, journal: Journal, hands: Hands | None, *, alone: bool
+) -> dict[str, Any]:
     scenario = loaded.scenario
     began = REAL.now()
     try:
-        async with ScenarioLane(stage, loaded.rig, scenario.engine) as lane:
-            run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write)
+        async with ScenarioLane(stage, loaded.rig, scenario.engine, by_hand=scenario.toxiproxy) as lane:
+            run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write, hands=hands)
             report = await run.run()
     except JobcheckError as error:
         if alone and isinstance(error, UsageError):

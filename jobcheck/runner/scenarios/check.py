@@ -60,6 +60,11 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
         lead = contract.effect.partition(" ")[0]
         if lead not in names and lead not in rig.effects:
             wrong.append(f"{_line_of(scenario, contract.text)}{_unknown('effect', lead, names)}")
+    if scenario.toxiproxy and scenario.engine == TOXIPROXY:
+        wrong.append(
+            f"{scenario.where.lead('toxiproxy')}a Toxiproxy server answers its own API, past the run's history; "
+            f"take engine: {EMBEDDED}, which answers it too"
+        )
     wrong += wrong_with(scenario, rig)
     if wrong:
         raise UsageError("\n".join(wrong))

@@ -20,6 +20,7 @@ from ...tap.listener import Slot
 from ...tap.sight import Sight, Trace
 from ...tap.toxic_engine import EmbeddedToxics
 from ...wire.unit import Unit
+from ..byhand import VARIABLE, ByHand
 from ..lane import MARKS, Lane
 from ..rig import Rig
 from ..stage import Stage
@@ -42,10 +43,10 @@ class PassingTrace(Trace):
 class ScenarioLane(Lane):
     """Use as an async context manager, as any lane."""
 
-    def __init__(self, stage: Stage, rig: Rig, engine: str) -> None:
+    def __init__(self, stage: Stage, rig: Rig, engine: str, *, by_hand: bool = False) -> None:
         super().__init__(stage, rig, 0)
         self.trace = PassingTrace(stage.clock)
-        self.network = Network(stage, engine)
+        self.network = Network(stage, engine, by_hand=by_hand)
 
     async def __aenter__(self) -> ScenarioLane:
         await super().__aenter__()
@@ -71,6 +72,13 @@ class ScenarioLane(Lane):
         await self.finish(slot)
         return slot
 
+    def environment(self, slot: Slot) -> dict[str, str]:
+        """With the address of the API by which faults are set by hand, where there is one."""
+        mine = super().environment(slot)
+        if self.network.by_hand is not None:
+            mine.setdefault(VARIABLE, self.network.by_hand.url)
+        return mine
+
     def of_version(self, rig: Rig) -> Lane:
         """The same lane with another version of the app in it."""
         other = copy.copy(self)
@@ -93,13 +101,16 @@ class ScenarioLane(Lane):
 class Network:
     """Toxics and outages by worker and upstream, on either engine. A proxy is called `w1:db`."""
 
-    def __init__(self, stage: Stage, engine: str) -> None:
+    def __init__(self, stage: Stage, engine: str, *, by_hand: bool = False) -> None:
+        self.by_hand: ByHand | None = None
+        """The taps as proxies of Toxiproxy's API, where that was asked for."""
         self._embedded: EmbeddedToxics | None = None
         self._engine: ToxicEngine
         if engine == TOXIPROXY:
             self._engine = ToxiproxyEngine(stage.supervisor)
         else:
             self._engine = self._embedded = EmbeddedToxics(stage.seeds)
+            self.by_hand = ByHand(self._embedded) if by_hand else None
         self._slots: dict[str, list[str]] = {}
         """Upstreams by slot."""
         self._added: dict[str, list[str]] = {}
@@ -112,6 +123,8 @@ class Network:
     async def start(self) -> None:
         """Raises ServiceError when the engine cannot be had."""
         await self._engine.start()
+        if self.by_hand is not None:
+            await self.by_hand.start()
 
     async def behind(self, slot: str, upstream: str, target: tuple[str, int]) -> tuple[str, int]:
         """Where a tap is to connect to: the engine's proxy where it is a server of its own."""
@@ -123,6 +136,8 @@ class Network:
     async def dress(self, slot: Slot) -> None:
         if self._embedded is not None:
             await self._embedded.attach(slot)
+        if self.by_hand is not None:
+            self.by_hand.show(slot, self._slots[slot.name])
 
     def slots(self, role: str) -> list[str]:
         """Slots of a role. Raises UsageError when there are none."""
@@ -157,7 +172,13 @@ class Network:
     async def heal(self) -> None:
         """Nothing is left of any toxic or outage."""
         self._added.clear()
-        await self._engine.reset()
+        try:
+            if self.by_hand is not None:
+                await self.by_hand.heal()
+        finally:
+            await self._engine.reset()
 
     async def close(self) -> None:
+        if self.by_hand is not None:
+            await self.by_hand.close()
         await self._engine.close()

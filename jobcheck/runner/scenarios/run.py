@@ -10,7 +10,7 @@ from typing import Any
 
 from ...aio import Tasks, within
 from ...errors import Aborted, CaseError, JobcheckError, WaitTimeout
-from ...events import Bus, ScenarioProgress, ScenarioStarted, ScenarioStep
+from ...events import Bus, PhaseStarted, ScenarioProgress, ScenarioStarted, ScenarioStep
 from ...faults.actions import Happening, Heal, StartWorkload, WentQuiet
 from ...faults.describe import describe
 from ...faults.model import Fail, Poison
@@ -21,9 +21,11 @@ from ...scenario.model import Scenario
 from ...scenario.planning import plan as plan_of
 from ...tap.sight import Sight
 from ..boots import ZYGOTE
+from ..byhand import Hands
 from ..rig import Rig
 from .actor import Actor
 from .gate import Arm
+from .hand import Hand
 from .judge import Judged, Seen, judge_scenario
 from .lane import ScenarioLane
 from .open import Baseline, open_world, record_clean, start_all
@@ -67,6 +69,7 @@ class ScenarioRun:
         folder: Path,
         keep: Callable[..., None],
         boot: str = ZYGOTE,
+        hands: Hands | None = None,
     ) -> None:
         self.scenario = scenario
         self.rig = rig
@@ -77,6 +80,7 @@ class ScenarioRun:
         self.schedule = Schedule(self.plan)
         self._keep = keep
         self._boot = boot
+        self._hands = hands
         self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._phase = "workload"
@@ -84,6 +88,7 @@ class ScenarioRun:
         self._over_at = 0.0
         self._world: World
         self._actor: Actor
+        self._hand: Hand
         self._calm: Calm
         self._baseline: Baseline
 
@@ -91,6 +96,7 @@ class ScenarioRun:
         """The scenario's part of the report. What can be known to be wrong before the faults raises."""
         self._world = await open_world(self.scenario, self.rig, self.lane, self.folder, self._boot, self._strike)
         self._actor = Actor(self._world, self._did)
+        self._hand = Hand(self._world, self._did)
         self._calm = Calm(self._world, self._actor, lambda: False)
         try:
             await start_all(self._world)
@@ -120,9 +126,10 @@ class ScenarioRun:
             )
         )
         self._keep("scenario_plan", title=scenario.title, lines=lines)
+        self._hand_over()
         ending = Ending()
         try:
-            await within(self._drive(), scenario.timeouts.trial, f"the plan of {scenario.title!r} to be carried out")
+            await within(self._spoil(), scenario.timeouts.trial, f"the plan of {scenario.title!r} to be carried out")
             await self._recover(ending, scenario.timeouts.drain)
         except asyncio.CancelledError:
             ending.aborted = True
@@ -133,6 +140,22 @@ class ScenarioRun:
             ending.problem = str(error)
             await self._after(ending, AFTER_ABORT)
         return ending
+
+    def _hand_over(self) -> None:
+        """From now on, faults can be set by hand as well."""
+        if (by_hand := self.lane.network.by_hand) is not None:
+            by_hand.api.changed = self._hand.changed
+            by_hand.open()
+            if self._hands is not None:
+                self._hands.ready(by_hand.url)
+            self.bus.emit(PhaseStarted(f"{by_hand.url} answers as Toxiproxy: {', '.join(self.rig.upstreams)}"))
+
+    async def _spoil(self) -> None:
+        """The plan, and whoever sets faults beside it."""
+        await self._drive()
+        while self._hands is not None and not self._hands.done():
+            self._look()
+            await asyncio.sleep(TICK)
 
     async def _drive(self) -> None:
         """Does what the schedule says until it says to heal."""
@@ -291,7 +314,7 @@ class ScenarioRun:
             probes=self._actor.probes.asked,
         )
         judged: Judged = judge_scenario(seen)
-        for advice in seen.advice:
+        for advice in (*seen.advice, self._hand.note):
             world.note(advice)
         report = {
             **self._about(ending),
