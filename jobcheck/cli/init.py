@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @click.option("--python", metavar="PATH", help="The app's own Python (default: the one that runs jobcheck).")
+@click.option("--app", metavar="MODULE:NAME", default="", help="The Celery app (default: it is looked for).")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing.")
-def command(python: str | None, dry_run: bool) -> int:
+def command(python: str | None, app: str, dry_run: bool) -> int:
     """Write a first rig and a first test for the app in this folder.
 
     Its settings and its Celery app are imported in a child process without your shell's variables; each variable is
@@ -32,7 +33,7 @@ def command(python: str | None, dry_run: bool) -> int:
 
     folder = Project().folder
     screen = Screen(out())
-    found = find(folder, python or sys.executable)
+    found = find(folder, python or sys.executable, app)
     _tell(found, screen)
     if dry_run:
         for name, text in texts(found, folder).items():
@@ -57,6 +58,8 @@ def _tell(found: Found, screen: Screen) -> None:
     for name, kind in plan.upstreams.items():
         names = [variable for variable, text in plan.env.items() if text.startswith(f"{{{name}.")]
         laid = [path for over in plan.override.values() for path, text in over.items() if f"{{{name}." in str(text)]
+        if name in plan.hosts:
+            names.append(f"calls to {plan.hosts[name]} are led there")
         if kind in ("stripe", "aws"):
             names.append("its own library is told where it is")
         how = ", ".join([*names, *(f"{path} (laid over the settings)" for path in laid)])

@@ -28,6 +28,8 @@ FOLDER = "tests/jobs"
 RIG, TESTS = "jobcheck_rig.py", "test_jobcheck.py"
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
 MOST_JOBS = 5
+MADE_UP_HOST = "example.com"
+"""Of the addresses in rows that `survey_rows` makes up."""
 WORTH = (
     (re.compile(r"charg|pay|captur|refund|transfer|payout|invoice", re.I), 4),
     (re.compile(r"requests\.|httpx|\.post\(|client\.", re.I), 3),
@@ -66,12 +68,16 @@ class Written:
     text: str = ""
 
 
-def find(project: Path, python: str) -> Found:
-    """Raises UsageError where there is no Celery app, WorkerError where the app cannot be imported."""
+def find(project: Path, python: str, app: str = "") -> Found:
+    """`app` is the Celery app's `module:name`, where it is told. Raises UsageError where there is none, WorkerError
+    where it cannot be imported."""
     seen = scan(project)
+    if app:
+        seen.celery = [(app, "--app")]
     if not seen.celery:
         raise UsageError(
-            _no_celery(seen), hint="jobcheck knows Celery; docs/tutorial.md shows a rig that is written by hand"
+            _no_celery(seen),
+            hint="jobcheck init --app MODULE:NAME, as `celery -A` is told; docs/tutorial.md shows a rig by hand",
         )
     celery = seen.celery[0][0]
     root = (project / seen.manage).parent if seen.manage else project
@@ -99,8 +105,10 @@ def find(project: Path, python: str) -> Found:
     conf = jobs["found"]["conf"]
     made = plan(seen, settings, celery, told, _broker_url(told) or conf["broker_url"])
     found = Found(seen, made, root, variables=told["variables"])
-    found.tasks = sorted(jobs["found"]["tasks"], key=lambda task: (-_worth(task), task["name"]))
+    found.tasks = sorted(jobs["found"]["tasks"], key=_rank)
     found.rows = jobs["found"]["rows"]
+    made.packages = sorted({task["module"].partition(".")[0] for _, task in found.jobs if not task["own"]})
+    _called(found)
     found.setup = _set_up(found)
     _doubt(found, conf)
     return found
@@ -173,6 +181,11 @@ def _needs(told: Mapping[str, Any]) -> str:
     )
 
 
+def _rank(task: Mapping[str, Any]) -> tuple[bool, int, str]:
+    """The best first; one that its own module keeps to itself comes last."""
+    return str(task["function"]).startswith("_"), -_worth(task), str(task["name"])
+
+
 def _worth(task: Mapping[str, Any]) -> int:
     text = f"{task['function']}\n{task['source']}"
     return sum(points for pattern, points in WORTH if pattern.search(text))
@@ -206,6 +219,16 @@ def _doubt(found: Found, conf: Mapping[str, Any]) -> None:
         doubts.append("no task of the app's own is registered: are their modules imported or autodiscovered?")
     if found.tasks and (unknown := [one for one in found.tasks[0]["needs"] if one not in found.rows]):
         doubts.append(f"what {found.tasks[0]['name']} needs as {', '.join(unknown)}: complete its function in the rig")
+
+
+def _called(found: Found) -> None:
+    """The hosts of the addresses that made-up rows hold: a job that has such a row calls it."""
+    for _, task in found.jobs:
+        for recipe in filter(None, map(found.rows.get, task["needs"])):
+            for step in recipe["steps"]:
+                if step["urls"]:
+                    name = found.plan.add(step["name"], "provider", f"the address in {step['name']}_row")
+                    found.plan.hosts[name] = MADE_UP_HOST
 
 
 def texts(found: Found, project: Path) -> dict[str, str]:

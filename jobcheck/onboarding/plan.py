@@ -65,6 +65,10 @@ class Plan:
     tls: set[str] = field(default_factory=set)
     aws: list[str] = field(default_factory=list)
     """The services that the stand-in for AWS must be."""
+    hosts: dict[str, str] = field(default_factory=dict)
+    """By upstream: the host that the app names itself, so that it is led there by the proxy."""
+    packages: list[str] = field(default_factory=list)
+    """Installed packages that the jobs are in."""
 
     def add(self, name: str, kind: str, why: str) -> str:
         """The upstream of this name; the first one of a name decides its kind."""

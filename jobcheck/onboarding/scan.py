@@ -20,6 +20,8 @@ OTHER_SYSTEMS = ("rq", "django-rq", "dramatiq", "huey", "arq", "procrastinate", 
 """Job systems that an app may use instead, by the name of their package."""
 READERS = {"getenv", "env", "config"}
 """Functions whose first argument names a variable: of the os module, environ, decouple, environs and the like."""
+FROM_A_FACTORY = re.compile(r"celery", re.I)
+"""What the text of an expression says that gives a Celery app without naming the class: `make_celery(app)`."""
 URLISH = re.compile(r"^[a-z][a-z0-9+.-]*://", re.I)
 
 
@@ -46,7 +48,7 @@ class Scan:
     """Django settings modules that some file names, and the files."""
     test_settings: str = ""
     celery: list[tuple[str, str]] = field(default_factory=list)
-    """`module:name` and `file:line` of each Celery app."""
+    """`module:name` and `file:line` of each Celery app; of each name that may be one, where none is made openly."""
     variables: dict[str, Variable] = field(default_factory=dict)
     packages: set[str] = field(default_factory=set)
     """Names of the packages that the project depends on."""
@@ -69,6 +71,7 @@ def scan(root: Path) -> Scan:
         found.paths.append("src")
     found.packages = _dependencies(root)
     found.test_settings = _test_settings(root)
+    guesses: list[tuple[str, str]] = []
     for path in _files(root):
         try:
             tree = ast.parse(path.read_bytes(), str(path))
@@ -79,8 +82,8 @@ def scan(root: Path) -> Scan:
             found.manage = found.manage or relative
             if path.parent != root:
                 found.paths.append(str(path.parent.relative_to(root)))
-        _read(found, tree, relative)
-    found.celery = [(_module(found, where), line) for where, line in found.celery]
+        _read(found, tree, relative, guesses)
+    found.celery = [(_module(found, where), line) for where, line in found.celery or _likely(guesses)]
     if not (root / ".env").is_file():
         found.loads_dotenv = ""
     return found
@@ -103,7 +106,13 @@ def _files(root: Path) -> Iterator[Path]:
                 yield inside / name
 
 
-def _read(found: Scan, tree: ast.Module, file: str) -> None:
+def _likely(guesses: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The likeliest first: of a file that workers are started with, by a name that says so."""
+    words = ("worker", "celery", "tasks")
+    return sorted(guesses, key=lambda one: [word not in one[0].lower() for word in words])
+
+
+def _read(found: Scan, tree: ast.Module, file: str, guesses: list[tuple[str, str]]) -> None:
     in_tests = any(part in ("tests", "test", "conftest.py") or part.startswith("test_") for part in Path(file).parts)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -118,9 +127,14 @@ def _read(found: Scan, tree: ast.Module, file: str) -> None:
                 _forced_settings(found, tree, node, file)
     if not in_tests:
         for statement in tree.body:
-            if isinstance(statement, ast.Assign) and _makes_celery(statement.value):
-                names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-                found.celery += [(f"{file}:{name}", f"{file}:{statement.lineno}") for name in names]
+            if not isinstance(statement, ast.Assign):
+                continue
+            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+            apps = [(f"{file}:{name}", f"{file}:{statement.lineno}") for name in names]
+            if _makes_celery(statement.value):
+                found.celery += apps
+            elif _gives_celery(statement):
+                guesses += apps
 
 
 def _forced_settings(found: Scan, tree: ast.Module, node: ast.Subscript, file: str) -> None:
@@ -170,6 +184,13 @@ def _makes_celery(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) == "Celery"
+
+
+def _gives_celery(statement: ast.Assign) -> bool:
+    """`celery = make_celery(app)`, `celery_app = create_app().extensions["celery"]` and the like; no setting."""
+    constant = isinstance(statement.value, ast.Constant | ast.Dict | ast.List | ast.Tuple | ast.Set | ast.JoinedStr)
+    upper = any(isinstance(target, ast.Name) and target.id.isupper() for target in statement.targets)
+    return not constant and not upper and bool(FROM_A_FACTORY.search(ast.unparse(statement.value)))
 
 
 def _module(found: Scan, where: str) -> str:

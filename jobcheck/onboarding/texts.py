@@ -7,6 +7,9 @@ from typing import Any
 
 from .plan import Plan
 
+GUESSES = {"float": "1.0", "bool": "False", "dict": '{"case": case.number}', "list": "[case.number]"}
+"""By the annotation of a parameter."""
+CONTAINERS = ("{", "[")
 LONGEST = 100
 """Columns of a line that is written."""
 
@@ -59,6 +62,8 @@ def rig_text(plan: Plan, root: str, setup: str, jobs: Sequence[str]) -> str:
     lines.append("    },")
     if overlays := _overlays(plan):
         lines += overlays
+    if plan.packages:
+        lines.append(f"    packages=[{', '.join(map(_q, plan.packages))}],  # whose lines are shown as yours")
     lines += [f"    root={_q(root)},", ")"]
     return "\n".join([*lines, *jobs, ""])
 
@@ -68,6 +73,8 @@ def _call(plan: Plan, name: str, setup: str) -> str:
     arguments = [_q(service) for service in plan.aws] if kind == "aws" else []
     if kind == "postgres" and setup:
         arguments.append(f"setup={_q(setup)}")
+    if name in plan.hosts:
+        arguments.append(f"host={_q(plan.hosts[name])}")
     if kind == "provider":
         arguments.append('idempotency="Idempotency-Key"')
     if name in plan.tls:
@@ -114,7 +121,8 @@ def job_text(task: Mapping[str, Any], name: str, rows: Mapping[str, Any]) -> lis
     if guessed:
         lines.append(f"    # jobcheck does not know what {', '.join(guessed)} must be: make what the job needs here")
         lines += [f"    {one} = {_guess(one, task['kinds'].get(one, ''))}" for one in guessed]
-        lines.append(f"    case.owns({', '.join(f'{one}={one}' for one in guessed)})")
+        if owned := [one for one in guessed if not _guess(one, task["kinds"].get(one, "")).startswith(CONTAINERS)]:
+            lines.append(f"    case.owns({', '.join(f'{one}={one}' for one in owned)})")
         arguments = [one if one in guessed else text for one, text in zip(task["needs"], arguments, strict=True)]
     lines.append(f"    {task['function']}.delay({', '.join(arguments)})")
     return lines
@@ -143,13 +151,15 @@ def row_text(recipe: Mapping[str, Any]) -> list[str]:
             lines += [call, *(f"        {one}," for one in fields), "    )"]
         owned.append(f"{step['name']}={step['name']}.pk")
         owned += [f"{step['name']}_{field}={step['name']}.{field}" for field in step["emails"]]
+        # Of a URL only the path is seen in a call.
+        owned += [f"{step['name']}_{field}={step['name']}.{field}.rpartition('/')[2]" for field in step["urls"]]
     return [*lines, f"    case.owns({', '.join(owned)})", f"    return {steps[-1]['name']}"]
 
 
 def _guess(parameter: str, kind: str) -> str:
     if kind == "str" or "email" in parameter:
         return 'f"case-{case.number}@example.com"' if "email" in parameter else f'f"{parameter}-{{case.number}}"'
-    return {"float": "1.0", "bool": "False", "dict": "{}", "list": "[]"}.get(kind, "case.number")
+    return GUESSES.get(kind, "case.number")
 
 
 def _q(value: object) -> str:

@@ -85,6 +85,7 @@ class _Arena:
                 sight.link.peer_port,
                 lane.stack_file(side.slot),
                 lane.rig.folder,
+                packages=lane.rig.packages,
                 server_port=listener.port,
                 server_host=listener.slot.host,
             )

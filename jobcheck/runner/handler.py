@@ -80,7 +80,7 @@ class HandlerMode:
         if strike is not None and point is not None and kind_of(strike.fault) != DUPLICATE:
             gate = Armed(point, strike.when, window=True, freeze=kind_of(strike.fault) in STOPS)
         pids: list[int] = []
-        sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig.folder)
+        sampler = Sampler(lambda: pids, lane.stack_file(self.slot), lane.rig)
         self.slot.gate = gate or (sampler if purpose == "recording" else None)
         try:
             await self._attempt(running, gate, pids)

@@ -103,7 +103,7 @@ class QueueMode:
         gate = None
         if gated and strike is not None and point is not None:
             gate = Armed(point, strike.when, window=False, freeze=kind_of(strike.fault) in STOPS)
-        sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig.folder)
+        sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig)
         seat.slot.gate = gate or (sampler if purpose == "recording" else None)
         seat.begin()
         started = lane.stage.clock.now()

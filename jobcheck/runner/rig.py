@@ -65,7 +65,12 @@ class Rig:
     """Files that run before the app is imported, in every process of it: `.py`, `.js`, `.rb`. They count from the
     rig's file."""
 
+    packages: Sequence[str] = ()
+    """Installed packages that the jobs are in, for an app that came from an index: their lines are shown as yours."""
+
     def __post_init__(self) -> None:
+        if isinstance(self.packages, str):
+            self.packages = (self.packages,)
         if self.system.broker not in self.upstreams:
             raise UsageError(
                 f"the rig has no upstream {self.system.broker!r}, which {self.system.name} needs as its broker; "

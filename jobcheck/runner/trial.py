@@ -19,6 +19,7 @@ from ..workers.sockets import peers
 from ..workers.stacks import user_frame
 from . import around
 from .lane import Case, Lane
+from .rig import Rig
 
 NOT_KEPT = ("noise", "poll")
 
@@ -65,10 +66,11 @@ class Running:
 class Sampler:
     """A gate that holds each message that may change state, takes the stack of its sender, and passes it on."""
 
-    def __init__(self, pids: Callable[[], Sequence[int]], stacks: Path, root: Path) -> None:
+    def __init__(self, pids: Callable[[], Sequence[int]], stacks: Path, rig: Rig) -> None:
         self._pids = pids
         self._stacks = stacks
-        self._root = root
+        self._root = rig.folder
+        self._packages = rig.packages
         self._tasks = Tasks()
         self.foreign: dict[str, None] = {}
         """Whom the job talks to around the taps."""
@@ -92,6 +94,7 @@ class Sampler:
                 sight.link.peer_port,
                 self._stacks,
                 self._root,
+                packages=self._packages,
                 server_port=sight.link.own_port,
                 server_host=listener.slot.host,
             )

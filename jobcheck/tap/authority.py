@@ -19,6 +19,7 @@ VARIABLES = (
     "PGSSLROOTCERT",
     "GIT_SSL_CAINFO",
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    "JOBCHECK_CA",  # certifi, by the preload: some calls of requests look at no variable
 )
 """Where clients look for the authorities that they trust, by language and library."""
 

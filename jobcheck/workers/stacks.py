@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from ..clock import REAL
@@ -31,6 +31,7 @@ _HEAD = re.compile(r"^(?:Current thread|Thread|Task) .*\(most recent call first\
 _FRAME = re.compile(r'^  File "(?P<file>.*)", line (?P<line>\d+|\?\?\?) in (?P<name>.*)$')
 _ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
 _LIBRARY = re.compile(r"(?:^|/)(?:site-packages|dist-packages|lib/python\d+\.\d+)(?:/|$)")
+_INSTALLED = re.compile(r".*/(?:site-packages|dist-packages)/(([^/]+?)(?:/.*|\.py))$")
 _WAITS = re.compile(r"/(?:threading|queue|sched)\.py$|/asyncio/(?:locks|queues|tasks|runners)\.py$")
 _LOOP = re.compile(r"/asyncio/(?:base_events|runners)\.py$|/uvloop/__init__\.py$")
 _LOOP_CALLS = {"_run_once", "run_forever", "run_until_complete", "run", "wrapper"}
@@ -57,12 +58,14 @@ async def user_frame(
     stack_file: Path,
     root: Path,
     *,
+    packages: Sequence[str] = (),
     server_port: int = 0,
     server_host: str = "127.0.0.1",
     within: float = STACK_WITHIN,
 ) -> str:
     """The innermost frame of the code under `root`, such as `jobs.py:31 charge_card`; empty when it cannot be told.
 
+    `packages` are installed ones whose code counts, too: `shop_jobs/tasks.py:31 charge_card`.
     `client_port` is the local port of the worker's connection on which the message is held; `server_port` and
     `server_host` are where the tap listens (without them the lookup costs some ms more). `within` is seconds.
     """
@@ -72,9 +75,11 @@ async def user_frame(
     pid = holders[0]
     threads = parse_dump(await _ask(pid, _THREADS, stack_file, within))
     loops = [stack for stack in threads if _is_loop(stack)]
-    if text := choose([stack for stack in threads if stack not in loops], root):
+    if text := choose([stack for stack in threads if stack not in loops], root, packages):
         return text
-    return choose(parse_dump(await _ask(pid, _TASKS, stack_file, within)), root, tasks=True) if loops else ""
+    if not loops:
+        return ""
+    return choose(parse_dump(await _ask(pid, _TASKS, stack_file, within)), root, packages, tasks=True)
 
 
 def parse_dump(text: str) -> list[list[Frame]]:
@@ -93,36 +98,39 @@ def parse_dump(text: str) -> list[list[Frame]]:
     return [stack for stack in stacks if stack]
 
 
-def choose(stacks: list[list[Frame]], root: Path, *, tasks: bool = False) -> str:
+def choose(stacks: list[list[Frame]], root: Path, packages: Sequence[str] = (), *, tasks: bool = False) -> str:
     """The frame of the user's own code that the held message comes from; empty when there is none, or two.
 
     A stack that waits for another thread or task cannot be the one that waits for the network, and is left out as
     long as another one is there. `tasks`: these are awaits of tasks, where a handler that waits for the network does so
     in a library's frame, and one whose own frame is the innermost waits for its other tasks.
     """
-    named = [(stack, text) for stack in stacks if (text := _innermost(stack, root))]
+    own = partial(_own, root=root, packages=frozenset(packages))
+    named = [(stack, text) for stack in stacks if (text := _innermost(stack, own))]
     busy = [
         (stack, text)
         for stack, text in named
-        if not _WAITS.search(stack[0].file) and not (tasks and _own(stack[0].file, root) is not None)
+        if not _WAITS.search(stack[0].file) and not (tasks and own(stack[0].file) is not None)
     ]
     texts = {text for _, text in busy or named}
     return texts.pop() if len(texts) == 1 else ""
 
 
-def _innermost(stack: list[Frame], root: Path) -> str:
+def _innermost(stack: list[Frame], own: Callable[[str], str | None]) -> str:
     for frame in stack:
-        if (path := _own(frame.file, root)) is not None:
+        if (path := own(frame.file)) is not None:
             return f"{path}:{frame.line} {frame.name}"
     return ""
 
 
 @lru_cache(maxsize=4096)
-def _own(file: str, root: Path) -> str | None:
-    """`file` relative to `root` when it is the user's own, else None."""
+def _own(file: str, root: Path, packages: frozenset[str]) -> str | None:
+    """`file` relative to `root`, or to where its package is installed, when it is the user's own, else None."""
     if not file or file.startswith("<"):
         return None
     path = Path(file)
+    if packages and (inside := _INSTALLED.search(path.as_posix())) and inside[2] in packages:
+        return inside[1]
     if path.is_absolute():
         for one, base in ((path, root), (path.resolve(), root.resolve())):
             if one.is_relative_to(base):

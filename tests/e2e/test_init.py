@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from jobcheck.errors import UsageError, WorkerError
 from jobcheck.onboarding.facade import Found, find, texts
+from jobcheck.runner.surroundings import PRELOAD
 
 DB = """
 import os
@@ -100,9 +103,53 @@ def test_a_project_without_celery_is_told_what_it_has_instead(tmp_path):
 def test_jobs_of_the_packages_that_an_app_uses_where_it_has_none_of_its_own(tmp_path):
     jobs = "from celery import Celery\n\napp = Celery('site', broker='redis://r/0', include=['parcels.tasks'])\n"
     tasks = "from celery import shared_task\n\n@shared_task\ndef deliver(parcel: int):\n    pass\n"
+    tasks += "\n@shared_task\ndef _own():\n    '''charges, mails and the like'''\n"
     package = tmp_path / "site-packages" / "parcels"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "tasks.py").write_text(tasks)
     seen = found(app(tmp_path, jobs=f"import sys\nsys.path.append({str(package.parent)!r})\n{jobs}"))
-    assert [(task["name"], task["needs"]) for task in seen.tasks] == [("parcels.tasks.deliver", ["parcel"])]
+    assert [(task["name"], task["needs"]) for task in seen.tasks] == [
+        ("parcels.tasks.deliver", ["parcel"]),
+        ("parcels.tasks._own", []),
+    ]
+    assert '    packages=["parcels"],' in texts(seen, tmp_path)["tests/jobs/jobcheck_rig.py"]
+
+
+FACTORY = """
+from celery import Celery
+
+def make():
+    return Celery("shop", broker="redis://r/0")
+"""
+
+
+def test_an_app_that_a_factory_makes_and_one_that_is_named(tmp_path):
+    jobs = "from made import make\n\ncelery = {}\n\n@celery.task\ndef tidy():\n    pass\n"
+    app(tmp_path, made=FACTORY, jobs=jobs.format("make_celery()").replace("import make", "import make as make_celery"))
+    assert found(tmp_path).plan.celery == "jobs:celery"
+    app(tmp_path, jobs=jobs.format("make()"))
+    with pytest.raises(UsageError, match="no Celery app in") as told:
+        found(tmp_path)
+    assert "--app MODULE:NAME" in told.value.hint
+    assert [task["name"] for task in find(tmp_path, sys.executable, "jobs:celery").tasks] == ["jobs.tidy"]
+
+
+READS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import jobcheck_reads
+seen = []
+jobcheck_reads.watch(".", lambda name, value, where: seen.append([name, value, where]))
+import settings
+print(json.dumps(seen))
+"""
+
+
+def test_variables_are_seen_also_where_jobcheck_is_installed_as_a_package(tmp_path):
+    installed = tmp_path / "venv" / "site-packages" / "jobcheck"
+    shutil.copytree(PRELOAD, installed)
+    app(tmp_path, settings="import os\n\nHOST = os.environ.get('MAIL_SERVER')\n", ask=READS)
+    command = [sys.executable, "ask.py", str(installed)]
+    done = subprocess.run(command, cwd=tmp_path, env={}, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [["MAIL_SERVER", None, "settings.py:3"]]

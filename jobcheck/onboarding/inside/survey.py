@@ -241,9 +241,11 @@ def task_of(name, task):
         if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD):
             needs.append([one.name, getattr(one.annotation, "__name__", str(one.annotation))])
     file = inspect.getsourcefile(run) or "" if source else ""
-    if own(sys.modules.get(task.__module__)):
+    mine = own(sys.modules.get(task.__module__))
+    if mine:
         file = os.path.relpath(file, os.getcwd())
     return {
+        "own": mine,
         "name": name,
         "module": task.__module__,
         "function": getattr(run, "__name__", name.rpartition(".")[2]),

@@ -24,8 +24,11 @@ def label(model):
 
 
 def steps(model, seen=()):
-    """The rows to make, the needed ones first: `{"model", "name", "fields": {name: text of an expression}}`."""
-    out, fields, emails = [], {}, []
+    """The rows to make, the needed ones first: `{"model", "name", "fields": {name: text of an expression}}`.
+
+    `emails` and `urls` are the fields that hold an address, which is the case's own.
+    """
+    out, fields, emails, urls = [], {}, [], []
     for field in model._meta.concrete_fields:
         if not needed(field):
             continue
@@ -40,7 +43,11 @@ def steps(model, seen=()):
             fields[field.name] = value(field)
             if "@" in fields[field.name]:
                 emails.append(field.name)
-    out.append({"model": label(model), "name": model.__name__.lower(), "fields": fields, "emails": emails})
+            if "://" in fields[field.name]:
+                urls.append(field.name)
+    out.append(
+        {"model": label(model), "name": model.__name__.lower(), "fields": fields, "emails": emails, "urls": urls}
+    )
     return out
 
 

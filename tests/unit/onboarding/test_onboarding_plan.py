@@ -165,19 +165,33 @@ def test_the_rig_and_its_functions_are_python():
         "name": "a.b",
         "module": "a.tasks",
         "function": "pay",
-        "needs": ["order_id", "note"],
-        "kinds": {"note": "str"},
+        "needs": ["order_id", "note", "extra"],
+        "kinds": {"note": "str", "extra": "dict"},
     }
     recipe = {
         "model": "a.models.Order",
         "by": "pk",
         "steps": [
-            {"model": "a.models.Order", "name": "order", "fields": {"at": "timezone.now()"}, "emails": []},
+            {
+                "model": "a.models.Order",
+                "name": "order",
+                "fields": {"at": "timezone.now()"},
+                "emails": ["to"],
+                "urls": ["hook"],
+            },
         ],
     }
+    made.add("order", "provider", "")
+    made.hosts["order"] = "example.com"
+    made.packages = ["a"]
     text = rig_text(made, "../..", "migrate", [*row_text(recipe), *job_text(task, "pay", {"order_id": recipe})])
     compile(text, "rig.py", "exec")
     assert "from django.utils import timezone" in text
     assert '    note = f"note-{case.number}"\n' in text
-    assert "    pay.delay(order_row(case).pk, note)\n" in text
+    assert '    extra = {"case": case.number}\n' in text
+    assert "    case.owns(note=note)\n" in text, "a dict is no id"
+    assert "    case.owns(order=order.pk, order_to=order.to, order_hook=order.hook.rpartition('/')[2])\n" in text
+    assert "    pay.delay(order_row(case).pk, note, extra)\n" in text
+    assert 'jobcheck.provider(host="example.com", ' in text
+    assert '    packages=["a"],' in text
     assert 'jobcheck.django("config.settings", override={\n' in text

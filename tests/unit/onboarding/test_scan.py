@@ -76,3 +76,17 @@ def test_dependencies_come_from_wherever_they_stand(tmp_path):
 def test_files_that_are_no_python_are_left_out(tmp_path):
     found = scan(project(tmp_path, broken_py="def :\n", app_py="app = Celery()\n"))
     assert [name for name, _ in found.celery] == ["app:app"]
+
+
+def test_a_celery_app_that_a_factory_makes_is_guessed_where_none_is_made_openly(tmp_path):
+    text = """
+from factory import create_app, make_celery
+CELERY_OPTIONS = make_celery_options()
+URL = {"celery": 1}
+app = create_app()
+celery = app.extensions["flask-celeryext"].celery
+"""
+    folder = project(tmp_path, web_py="jobs = make_celery(app)\n", worker_py=text)
+    assert scan(folder).celery == [("worker:celery", "worker.py:6"), ("web:jobs", "web.py:1")]
+    project(folder, open_py="from celery import Celery\napp = Celery()\n")
+    assert scan(folder).celery == [("open:app", "open.py:2")]

@@ -29,11 +29,15 @@ def python(tmp_path: Path):
     (tmp_path / "pack" / "settings.py").write_text(SETTINGS)
     (tmp_path / "flat.py").write_text(SETTINGS)
 
-    def run(code: str, overlay: object = None, preload: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    def run(
+        code: str, overlay: object = None, preload: tuple[str, ...] = (), ca: str = ""
+    ) -> subprocess.CompletedProcess[str]:
         env = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join([str(PRELOAD), str(tmp_path)])}
         if overlay is not None:
             (tmp_path / "overlay.json").write_text(json.dumps(overlay))
             env["JOBCHECK_OVERLAY"] = str(tmp_path / "overlay.json")
+        if ca:
+            env["JOBCHECK_CA"] = ca
         if preload:
             env["JOBCHECK_PRELOAD"] = os.pathsep.join(str(tmp_path / name) for name in preload)
         return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
@@ -74,3 +78,14 @@ def test_a_preload_runs_before_the_app_and_a_broken_one_says_so(python, tmp_path
     assert done.stdout.strip() == "first"
     assert "jobcheck: the preload" in done.stderr
     assert "ZeroDivisionError" in done.stderr
+
+
+def test_certifi_tells_the_runs_authority_to_whoever_asks_it(python, tmp_path):
+    (tmp_path / "certifi").mkdir()
+    (tmp_path / "certifi" / "__init__.py").write_text("from .core import where")
+    (tmp_path / "certifi" / "core.py").write_text("def where():\n    return 'its own'")
+    code = "import certifi; from certifi import core, where; print(certifi.where(), where(), core.where())"
+    assert python(code).stdout.split() == ["its", "own"] * 3
+    assert python(code, ca="/run/ca.pem").stdout.split() == ["/run/ca.pem"] * 3
+    done = python("import certifi, flat; print(certifi.where(), flat.HOST)", {"flat": {"HOST": "laid"}}, ca="/ca.pem")
+    assert done.stdout.split() == ["/ca.pem", "laid"]

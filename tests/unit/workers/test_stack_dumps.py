@@ -73,3 +73,16 @@ def test_anything_else_in_the_file_gives_no_frames() -> None:
     assert parse_dump("") == []
     assert parse_dump("noise\n  File broken\n\x00\n") == []
     assert parse_dump("Thread 0x1 (most recent call first):\n  <no Python frame>\n") == []
+
+
+def test_code_of_a_named_package_is_the_users_too_by_its_place_in_the_package() -> None:
+    site = "/srv/shop/.venv/lib/python3.11/site-packages"
+    stack = [
+        Frame(f"{site}/requests/api.py", 59, "request"),
+        Frame(f"{site}/parcels/tasks.py", 51, "deliver"),
+        Frame(f"{site}/celery/app/trace.py", 450, "trace_task"),
+    ]
+    assert choose([stack], ROOT) == ""
+    assert choose([stack], ROOT, ["parcels"]) == "parcels/tasks.py:51 deliver"
+    assert choose([[Frame(f"{site}/parcels.py", 3, "f")]], ROOT, ["parcels"]) == "parcels.py:3 f"
+    assert choose([[Frame("/srv/shop/jobs.py", 7, "g"), *stack]], ROOT, ["parcels"]) == "jobs.py:7 g"

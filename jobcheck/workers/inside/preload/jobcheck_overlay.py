@@ -81,5 +81,9 @@ def index(found, part):
 
 def install(file):
     with open(file) as stream:
-        overlays = json.load(stream)
+        lay_over(json.load(stream))
+
+
+def lay_over(overlays):
+    """Does so from now on: `{module: {dotted path: value}}`."""
     sys.meta_path.insert(0, Finder(overlays))

@@ -20,13 +20,15 @@ FOR_THE_APP = {
 def reader(root):
     """File and line of the app's frame that asked for a variable just now; empty for anybody else."""
     frame = sys._getframe(2)
+    while frame is not None and os.path.realpath(frame.f_code.co_filename) == HERE:
+        frame = frame.f_back  # this file, which lies among the installed ones where jobcheck was installed by pip
     while frame is not None:
         name = frame.f_code.co_filename
         parts = name.split(os.sep)
         installed = next((parts[at + 1] for at, part in enumerate(parts[:-1]) if part in INSTALLED), "")
         if name.startswith("<frozen importlib") or not ours(name, installed, root):
             return ""
-        if name.startswith(root) and not installed and os.path.realpath(name) != HERE:
+        if name.startswith(root) and not installed:
             return "%s:%s" % (os.path.normpath(name[len(root) :]), frame.f_lineno)
         frame = frame.f_back
     return ""
@@ -37,7 +39,7 @@ def ours(name, installed, root):
     if installed:
         return os.path.splitext(installed)[0] in FOR_THE_APP
     plain = os.path.basename(name) in ("os.py", "_collections_abc.py") or name.startswith("<frozen")
-    return name.startswith(root) or os.path.realpath(name) == HERE or plain
+    return name.startswith(root) or plain
 
 
 def watch(root, note):

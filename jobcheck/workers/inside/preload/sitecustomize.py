@@ -10,7 +10,8 @@ When JOBCHECK_STACKS names a file, two real-time signals write there:
 
 JOBCHECK_OVERLAY names values that are laid over settings modules (`jobcheck_overlay`). JOBCHECK_PRELOAD names files
 that run before the app is imported; what fails in one is told on standard error, since the rig's author wants to know.
-JOBCHECK_READS names a file for the variables that the app reads (`jobcheck_reads`).
+JOBCHECK_READS names a file for the variables that the app reads (`jobcheck_reads`). JOBCHECK_CA names the authority
+that certifi tells, for clients that look at no variable.
 """
 
 
@@ -106,6 +107,19 @@ def _lay_over():
         jobcheck_overlay.install(os.environ["JOBCHECK_OVERLAY"])
 
 
+def _trust():
+    import os
+
+    path = os.environ.get("JOBCHECK_CA")
+    if path:
+        import jobcheck_overlay
+
+        def where():
+            return path
+
+        jobcheck_overlay.lay_over({"certifi": {"where": where, "core.where": where}})
+
+
 def _run_preloads():
     import os
     import runpy
@@ -128,7 +142,7 @@ def _note_reads():
         jobcheck_reads.install(os.environ["JOBCHECK_READS"], os.environ["JOBCHECK_ROOT"])
 
 
-for _part in (_load_hidden, _follow_the_clock, _answer_signals, _lay_over, _run_preloads, _note_reads):
+for _part in (_load_hidden, _follow_the_clock, _answer_signals, _lay_over, _trust, _run_preloads, _note_reads):
     try:
         _part()
     except Exception:
