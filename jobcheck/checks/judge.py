@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..history.records import WORST_FIRST, CaseRecord, Effect, TrialRecord, Verdict
+from ..history.records import NEXT_JOB, WORST_FIRST, CaseRecord, Effect, TrialRecord, Verdict
 from .clean import Clean, grouped, happened, times
 from .contracts import AT_LEAST, AT_MOST, Contract
 from .normalise import shorten
@@ -64,7 +64,23 @@ def judge(trial: TrialRecord, clean: Clean, contracts: Sequence[Contract], *, st
     elif trial.filed.startswith(("failed", "dead")):
         broken, filed_notes = _filed(trial, broken, effects, clean, contracts, strict)
         notes = filed_notes + notes
+    if trial.settled:
+        broken = [*broken, *_next_job(trial)]
     return Judgement(worst([item.verdict for item in broken]), tuple(broken), tuple(notes))
+
+
+def _next_job(trial: TrialRecord) -> list[Broken]:
+    """A worker that was told to end lost the job that waited, or took it and did not settle it: rule 14.
+
+    One that takes it and does it well is told in the notes. A job that is done twice by others is what at least once
+    means.
+    """
+    end = trial.ending
+    if end is None or end.runs == 1 or (end.runs > 1 and not end.took):
+        return []
+    verdict = Verdict.DUPLICATED if end.runs else Verdict.LOST
+    who = "the worker took it after SIGTERM" if end.took else "it waited on the broker at SIGTERM"
+    return [Broken("", NEXT_JOB, verdict, end.runs, 1, f"{NEXT_JOB}: {times(end.runs)}, expected 1; {who}")]
 
 
 def worst(verdicts: Sequence[Verdict]) -> Verdict:

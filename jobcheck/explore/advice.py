@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..history.records import Effect, Point, Verdict
+from ..history.records import NEXT_JOB, Effect, Point, Verdict
 from .causes import SETTINGS, TRANSPORT, Cause
 from .points import name
 from .search import place_of
@@ -56,6 +56,8 @@ _OTHERS = {
 
 def _why(cause: Cause, occasion: str) -> str:
     effect = " and ".join(cause.effects) or "the job"
+    if NEXT_JOB in cause.effects:
+        return "a worker that was told to end takes another job and does not see it through: each deploy costs one"
     match cause.verdict:
         case Verdict.DUPLICATED:
             return f"{occasion} repeats {effect}: the queue runs the job again"
@@ -77,6 +79,11 @@ def _why(cause: Cause, occasion: str) -> str:
 
 def advice(cause: Cause, points: Sequence[Point], evidence: Evidence) -> str:
     """One or two sentences: what would mend it, for the handler layer."""
+    if NEXT_JOB in cause.effects:
+        return (
+            "leave SIGTERM to the job system, which stops fetching and finishes what it has; a handler of your own "
+            "must stop the consumer first, and a job that was taken must be done or given back, never skipped"
+        )
     match cause.verdict:
         case Verdict.DUPLICATED | Verdict.PARTIAL:
             return _against_duplicates(cause, evidence)

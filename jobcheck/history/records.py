@@ -148,6 +148,28 @@ class CaseRecord:
     """Ids of the jobs that were enqueued for it, where they could be seen."""
 
 
+NEXT_JOB = "the next job"
+"""In place of an effect: the job that waited on the broker while a worker was told to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a worker ended that was told to (SIGTERM), in the middle of a job and while another one waited."""
+
+    seconds: float = 0.0
+    """From SIGTERM to its end."""
+    killed: bool = False
+    """It did not end in time."""
+    code: int | None = None
+    """Its exit code, which says nothing of the job: it is told and never judged by. None: killed, or not known."""
+    job: str = ""
+    """What became of the job in its hands: `finished`, `given back`, or `left` (neither)."""
+    took: bool = False
+    """It did the job that waited after it was told to end."""
+    runs: int = 0
+    """How often the job that waited was done in all, by whomever."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
     """One run of a case under one plan."""
@@ -178,4 +200,6 @@ class TrialRecord:
     """What makes this trial unusable, each a sentence: an effect with two owners, a worker that crashed by itself."""
     notes: tuple[str, ...] = ()
     """What a reader should know: a lease was rewound, keys were expired."""
+    ending: Ending | None = None
+    """Where the strike told the worker to end."""
     seconds: float = 0.0

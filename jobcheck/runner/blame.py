@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..checks.judge import Judgement
-from ..explore.causes import HANDLER, TRANSPORT
+from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..explore.search import place_of
-from ..history.records import NEVER_PASS, Point, Strike, TrialRecord, Verdict
+from ..history.records import NEVER_PASS, NEXT_JOB, Point, Strike, TrialRecord, Verdict
 from ..systems.contract import Blame
-from .queue import CANARY, QueueMode
+from .lane import CANARY
+from .queue import QueueMode
 from .telling import survived
 from .trial import Mode
 
@@ -27,6 +28,11 @@ async def layer_of(
     lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
     if not isinstance(mode, QueueMode) or not lost or trial.strike is None:
         return HANDLER
+    if trial.ending is not None and all(item.effect == NEXT_JOB for item in judgement.broken):
+        # What it took, it took by the app's own handling of SIGTERM; what waited was in the job system's hands.
+        if trial.ending.took:
+            return HANDLER
+        return SETTINGS if mode.settings.guarantee == "at-most-once" else TRANSPORT
     if survived(trial.strike, _point(points, trial.strike)):
         return HANDLER
     if not trial.deliveries_after:

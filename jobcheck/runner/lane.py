@@ -37,6 +37,8 @@ from .stage import Stage
 from .surroundings import surroundings
 
 MARKS = "marks"
+CANARY = "canary"
+"""In place of an enqueue function: the canary is enqueued. Also the name of its only id."""
 
 
 @dataclass(slots=True)
@@ -250,7 +252,7 @@ class Lane:
         key = f"canary-{number}"
         producer = await self.producer()
         await self.rig.system.enqueue_canary(producer.agent.call, key)
-        record = CaseRecord(id=f"case-{number}", number=number, ids={"canary": key})
+        record = CaseRecord(id=f"case-{number}", number=number, ids={CANARY: key})
         self.cases.append(record)
         return Case(record)
 
@@ -266,7 +268,9 @@ class Lane:
             for seen in await snapshot.read():
                 self.ledger.add(seen)
         others = [other for other in self.cases[-20:] if other.id != case.id and other.ids]
-        owned, problems = assign(self.ledger.since(since), [case, *others] if case.ids else [case])
+        canaries = {other.ids[CANARY] for other in others if CANARY in other.ids}
+        events = [effect for effect in self.ledger.since(since) if effect.body not in canaries]
+        owned, problems = assign(events, [case, *others] if case.ids else [case])
         mine = tuple(effect for effect in owned if effect.case == case.id)
         return mine, tuple(problems)
 

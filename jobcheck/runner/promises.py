@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
+from ..checks.clean import times
 from ..checks.contracts import Contract
 from ..checks.keys import check_keys
 from ..explore.causes import Outcome
 from ..explore.oneoff import first_only
 from ..explore.points import Recorded, recorded
-from ..faults.strikes import kind_of
-from ..history.records import TrialRecord
+from ..faults.strikes import DEPLOY, TERM_GROUP, kind_of
+from ..history.records import Ending, TrialRecord
 from ..services.spec import Provider
 from .lane import Lane
 from .queue import QueueMode
+from .stage import STOP_GRACE
 from .trial import Mode
 
 VISIBLE = ("failed visibly: ", "misfiled: ")
@@ -39,6 +42,7 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
     honours = [name for name, spec in rig.upstreams.items() if isinstance(spec, Provider) and spec.idempotency]
     notes += [trouble.sentence for trouble in check_keys(list(trials), honours)]
     notes += _filed_as_failed(outcomes)
+    notes += told_to_end(trials)
     notes += filled_once(mode, trials)
     if mode.name == "producer":
         return "", notes
@@ -57,6 +61,37 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
             "so its length is not proven"
         )
     return settings.guarantee, notes
+
+
+def told_to_end(trials: Sequence[TrialRecord]) -> list[str]:
+    """How the workers ended that were told to, in one sentence for each way of telling them (rule 14)."""
+    found: dict[str, list[Ending]] = {}
+    for trial in trials:
+        if trial.ending is not None and trial.fired and trial.purpose == "strike" and trial.strike is not None:
+            found.setdefault(kind_of(trial.strike.fault), []).append(trial.ending)
+    return [
+        f"{SIGNALS.get(fault, 'SIGTERM')} at {_points(ends)}: {_how_they_ended(ends)}" for fault, ends in found.items()
+    ]
+
+
+SIGNALS = {TERM_GROUP: "SIGTERM to the whole group", DEPLOY: "SIGTERM of a deploy"}
+
+
+def _points(ends: Sequence[Ending]) -> str:
+    return f"{len(ends)} point{'s' if len(ends) > 1 else ''}"
+
+
+def _how_they_ended(ends: Sequence[Ending]) -> str:
+    took = sum(end.took for end in ends)
+    jobs = Counter(end.job for end in ends)
+    told = [f"it took a further job {times(took)}" if took else "the worker took nothing new"]
+    told += [f"its job was {job} {times(count)}" for job, count in jobs.items()]
+    if killed := sum(end.killed for end in ends):
+        told.append(f"it did not end within {STOP_GRACE:g} s {times(killed)} and was killed")
+    if slowest := max((end.seconds for end in ends if not end.killed), default=0.0):
+        codes = sorted({str(end.code) for end in ends if not end.killed and end.code is not None})
+        told.append(f"it ended within {slowest:.1f} s" + (f", exit code {' or '.join(codes)}" if codes else ""))
+    return "; ".join(told)
 
 
 def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:

@@ -17,15 +17,13 @@ from ..tap.gate import Armed
 from ..tap.listener import Slot
 from . import queue_strikes
 from .boots import COLD, ZYGOTE
-from .lane import Lane, Producer
+from .lane import CANARY, Lane, Producer
 from .queue_strikes import Struck
 from .quiet import Quiet
 from .rig import Rig
 from .seats import Seat
 from .trial import Running, Sampler, divergence, first_of, foreign, record, settle
 
-CANARY = "canary"
-"""In place of the enqueue function: the canary is enqueued."""
 SEATS = ("w1", "w2")
 AFTER_SUCCESS = f"{DUPLICATE} {AFTERWARDS}"
 """A strike at no message: the job runs to its end first."""
@@ -143,6 +141,7 @@ class QueueMode:
             running.problems += foreign(sampler, lane)
         running.settled = not running.unsettled
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
+        running.deliveries -= struck.others if struck is not None else 0
         running.filed = seat.filed(jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
         if running.filed and purpose in ("warm-up", "recording"):
             running.problems.append(f"the job failed in a clean run: {running.filed}")

@@ -13,11 +13,11 @@ from ..tap.gate import Armed, HoldFetch
 from ..tap.link import Link
 from ..tap.sight import Sight
 from ..workers.sockets import owners
+from .ending import Waiting, ended, told_to_end
 from .locks import ends_or_waits
 from .quiet import Quiet
 from .refusing import refuse
 from .seats import Seat
-from .stage import STOP_GRACE
 from .trial import Running
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class Struck:
     quiet: Quiet
     used: list[Seat] = field(default_factory=list)
     """Workers that live and were struck: they are replaced before the next trial."""
+    waiting: Waiting | None = None
+    """The job that waits while a worker is told to end."""
 
     @property
     def hit(self) -> Sight:
@@ -51,6 +53,11 @@ class Struck:
     def detail(self) -> str:
         assert self.running.strike is not None
         return known.detail_of(self.running.strike.fault)
+
+    @property
+    def others(self) -> int:
+        """How often a job was given out that is not the case's."""
+        return len(self.waiting.deliveries()) if self.waiting is not None else 0
 
     def note(self, text: str) -> None:
         self.running.notes.append(text)
@@ -88,7 +95,8 @@ async def carry_out(struck: Struck) -> Seat:
         case other:
             raise ValueError(f"{other} is no strike of a worker")
     later = sum(one.slot.deliveries for one in struck.crew.seats if one is not struck.seat)
-    struck.running.deliveries_after = later + max(struck.seat.slot.deliveries - before, 0)
+    later += max(struck.seat.slot.deliveries - before, 0)
+    struck.running.deliveries_after = later - struck.others
     return seat
 
 
@@ -214,10 +222,11 @@ async def _terminate(struck: Struck) -> Seat:
     """SIGTERM, the grace time, then SIGKILL; whatever the worker gives back or leaves, another one does."""
     assert struck.running.strike is not None
     seat = struck.seat
-    left = await _told_to_end(struck, group=struck.running.strike.fault == known.TERM_GROUP)
+    left = await told_to_end(struck, group=struck.running.strike.fault == known.TERM_GROUP)
     spare = await struck.crew.replace(seat)
     await _finishes(struck, spare, left)
-    return spare if spare.slot.deliveries else seat
+    last, struck.running.ending = ended(struck, spare)
+    return last
 
 
 async def _deploy(struck: Struck) -> Seat:
@@ -225,32 +234,12 @@ async def _deploy(struck: Struck) -> Seat:
     seat, rig = struck.seat, struck.mode.next_rig
     assert rig is not None
     new = await struck.crew.newcomer(rig)
-    left = await _told_to_end(struck, group=False)
+    left = await told_to_end(struck, group=False)
     await _finishes(struck, new, left)
+    last, struck.running.ending = ended(struck, new)
     await new.kill()
     (await struck.crew.replace(seat)).slot.release()
-    return new if new.slot.deliveries else seat
-
-
-async def _told_to_end(struck: Struck, *, group: bool) -> list[str]:
-    """SIGTERM to a worker that is in the middle of its job, and its end. Gives what it held and did not settle."""
-    seat, hit = struck.seat, struck.hit
-    held = list(seat.dialect.held())
-    delivered = seat.slot.deliveries
-    started = struck.mode.lane.stage.clock.now()
-    seat.worker.send_signal(signal.SIGTERM, group=group)
-    hit.link.release(hit.way)
-    try:
-        await seat.worker.wait(STOP_GRACE)
-        seconds = struck.mode.lane.stage.clock.now() - started
-        struck.note(f"the worker ended {seconds:.1f} s after SIGTERM with exit code {seat.worker.returncode}")
-    except WaitTimeout:
-        struck.note(f"the worker did not end within {STOP_GRACE:g} s of SIGTERM and was killed")
-    if seat.slot.deliveries > delivered:
-        struck.note("the worker took a further job after SIGTERM")
-    left = [tag for tag in held if tag in set(seat.dialect.held())]
-    await seat.kill()
-    return left
+    return last
 
 
 async def _finishes(struck: Struck, seat: Seat, left: list[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ..aio import Tasks, wait_for
 from ..errors import CaseError
 from ..history.ids import short_id
-from ..history.records import Effect, Operation, Point, Strike, TrialRecord
+from ..history.records import Effect, Ending, Operation, Point, Strike, TrialRecord
 from ..tap.gate import Armed
 from ..tap.sight import IN, OUT, Sight
 from ..wire.unit import Change, Kind
@@ -61,6 +61,7 @@ class Running:
     filed: str = ""
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ending: Ending | None = None
 
 
 class Sampler:
@@ -197,6 +198,7 @@ async def record(lane: Lane, subject: str, running: Running) -> TrialRecord:
         effects=tuple(_clean(effect, lane) for effect in effects),
         problems=tuple(clean.text(text) for text in (*running.problems, *problems)),
         notes=tuple(running.notes),
+        ending=running.ending,
         seconds=round(seconds, 4),
     )
 

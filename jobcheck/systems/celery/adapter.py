@@ -111,7 +111,8 @@ class Celery:
         return (INSIDE,)
 
     async def enqueue_canary(self, call: AgentCall, key: str) -> None:
-        await call(RECOVER, "enqueue_canary", app=self.app, key=key)
+        queue = self.named_queues[0] if self.named_queues else ""
+        await call(RECOVER, "enqueue_canary", app=self.app, key=key, queue=queue)
 
     @property
     def due_times(self) -> DueTimes:

@@ -73,9 +73,12 @@ def restore(app, tags):
     raise RuntimeError("kombu did not restore %s after 200 tries" % ", ".join(left))
 
 
-def enqueue_canary(app, key):
-    """Sends the canary on the app's default queue."""
-    find_app(app).send_task("jobcheck.canary", args=[key])
+def enqueue_canary(app, key, queue=""):
+    """Sends the canary on this queue, else on the app's default one, else on the first that its workers take from."""
+    found = find_app(app)
+    usual = found.conf.task_default_queue
+    names = sorted(found.amqp.queues)
+    found.send_task("jobcheck.canary", args=[key], queue=queue or (usual if usual in names or not names else names[0]))
     return {}
 
 

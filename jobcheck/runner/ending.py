@@ -1,0 +1,124 @@
+"""A worker is told to end in the middle of its job, while another job waits on the broker (DESIGN section 7, rule 14).
+
+The other job is the canary: one mark, and nothing of the app's. What a right worker does: it takes nothing new,
+finishes its job or gives it back, and ends in time. Messages that it had fetched and not begun are given back when
+another worker gets them.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..aio import wait_for
+from ..errors import CaseError, WaitTimeout
+from ..history.records import Ending
+from ..tap.sight import OUT, Sight
+from .lane import CANARY, MARKS, Lane
+from .seats import Seat
+from .stage import STOP_GRACE
+
+if TYPE_CHECKING:
+    from .queue_strikes import Struck
+
+SETTLED = 0.1
+"""Seconds without a message after which a worker that fetches ahead has fetched what it wants."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """The job that waits while a worker is told to end."""
+
+    lane: Lane
+    seat: Seat
+    key: str
+    """Of its mark."""
+    job: str
+    """Its id on the broker."""
+    since: int
+    """The ledger's number before it."""
+    ending: Ending = field(default_factory=Ending)
+
+    def deliveries(self) -> list[Sight]:
+        """How often it was given out, to whomever."""
+        return [sight for sight in self.lane.trace.sights if sight.role == "delivery" and sight.job == self.job]
+
+    @property
+    def held(self) -> bool:
+        """The worker that is told to end had it at some time."""
+        return any(sight.worker == self.seat.slot.name for sight in self.deliveries())
+
+    @property
+    def done_here(self) -> bool:
+        """That worker did it, or says so."""
+        return self.job in self.seat.ends or any(
+            sight.upstream == MARKS and sight.worker == self.seat.slot.name and sight.way == OUT
+            for sight in self.lane.trace.sights
+            if self.key in sight.unit.summary
+        )
+
+    @property
+    def runs(self) -> int:
+        """How often it was done so far."""
+        return sum(effect.body == self.key for effect in self.lane.ledger.since(self.since))
+
+
+async def another_waits(struck: Struck) -> Waiting:
+    """Puts the canary on the broker, and waits until a worker that fetches ahead has done so.
+
+    Raises CaseError when it cannot be enqueued.
+    """
+    lane = struck.mode.lane
+    since, known = lane.ledger.seq, set(struck.mode.enqueued())
+    case = await lane.canary_case()
+    new = [job for job in struck.mode.enqueued() if job not in known]
+    if len(new) != 1:
+        raise CaseError(f"expected one job of the canary on the broker, saw {len(new)}")
+    waiting = Waiting(lane, struck.seat, case.record.ids[CANARY], new[0], since)
+    await wait_for(
+        lambda: waiting.held or lane.trace.quiet_for() >= SETTLED, "the broker to be silent", deadline=STOP_GRACE
+    )
+    return waiting
+
+
+async def told_to_end(struck: Struck, *, group: bool) -> list[str]:
+    """SIGTERM to a worker that is in the middle of its job, and its end. Gives what it held and did not settle."""
+    seat, hit, clock = struck.seat, struck.hit, struck.mode.lane.stage.clock
+    waiting = struck.waiting = await another_waits(struck)
+    before = waiting.done_here
+    started = clock.now()
+    seat.worker.send_signal(signal.SIGTERM, group=group)
+    hit.link.release(hit.way)
+    killed = False
+    try:
+        await seat.worker.wait(STOP_GRACE)
+    except WaitTimeout:
+        killed = True
+    seconds, code = clock.now() - started, None if killed else seat.worker.returncode
+    if killed:
+        struck.note(f"the worker did not end within {STOP_GRACE:g} s of SIGTERM and was killed")
+    else:
+        struck.note(f"the worker ended {seconds:.1f} s after SIGTERM with exit code {code}")
+    took = waiting.done_here and not before
+    if took:
+        struck.note("it took a further job after SIGTERM")
+    elif waiting.held and not before:
+        struck.note("a further job that it had fetched and not begun goes to another worker")
+    waiting.ending = Ending(seconds=round(seconds, 3), killed=killed, code=code, took=took)
+    left = list(seat.dialect.held())
+    await seat.kill()
+    return left
+
+
+def ended(struck: Struck, successor: Seat) -> tuple[Seat, Ending]:
+    """Whose word on the job counts, and how the worker ended, once all is quiet."""
+    seat, waiting = struck.seat, struck.waiting
+    assert waiting is not None
+    jobs = struck.running.case.record.jobs
+    again = any(job in successor.slot.taken for job in jobs)
+    finished = all(seat.ends.get(job) == "succeeded" for job in jobs)
+    job = "given back" if again else "finished" if finished else "left"
+    end = waiting.ending
+    told = Ending(end.seconds, end.killed, end.code, job, end.took, waiting.runs)
+    return (successor if again else seat), told
