@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--faults",
     metavar="WORDS",
-    help="kill (the default), reset, zombie, term, duplicate, race, kill-child, kill-parent, or all.",
+    help="kill (the default), reset, zombie, term, duplicate, order, race, kill-child, kill-parent, or all.",
 )
 @click.option("--deploy", metavar="VERSION", help="Deploy it at each point: a folder, a Python or a git revision.")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")

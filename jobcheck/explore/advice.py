@@ -27,6 +27,7 @@ OCCASIONS = {
     "zombie": "a worker that stands still for too long (a paused container, a long collection, a suspended host)",
     "term": "a deploy that ends the worker here",
     "duplicate": "a message that comes twice",
+    "order": "a queue that gives jobs out in another order (a retry, a second worker, a redelivery)",
     "race": "two workers with the same job",
     "deploy": "a deploy of the next version",
 }
@@ -49,6 +50,7 @@ _OTHERS = {
     "zombie": "a worker that is paused too long",
     "term": "a deploy",
     "duplicate": "a duplicate delivery",
+    "order": "another order of delivery",
     "race": "a second worker at the same time",
     "deploy": "a deploy of the next version",
 }
@@ -58,6 +60,8 @@ def _why(cause: Cause, occasion: str) -> str:
     effect = " and ".join(cause.effects) or "the job"
     if NEXT_JOB in cause.effects:
         return "a worker that was told to end takes another job and does not see it through: each deploy costs one"
+    if cause.faults == ["order"]:
+        return f"{occasion} leaves {effect} otherwise than the order in which the jobs were enqueued: the last one wins"
     match cause.verdict:
         case Verdict.DUPLICATED:
             return f"{occasion} repeats {effect}: the queue runs the job again"
@@ -83,6 +87,11 @@ def advice(cause: Cause, points: Sequence[Point], evidence: Evidence) -> str:
         return (
             "leave SIGTERM to the job system, which stops fetching and finishes what it has; a handler of your own "
             "must stop the consumer first, and a job that was taken must be done or given back, never skipped"
+        )
+    if cause.faults == ["order"]:
+        return (
+            "let each job carry the version (or the time) of what it tells, and apply it only over an older one: "
+            "`update ... where version < %s`; or let it carry the id alone, and read what is true when it runs"
         )
     match cause.verdict:
         case Verdict.DUPLICATED | Verdict.PARTIAL:

@@ -130,10 +130,20 @@ def occasion(strike: Strike, points: Sequence[Point], struck: Point | None = Non
         case "duplicate":
             when = {"afterwards": "after it succeeded", "meanwhile": "while it runs", "beforehand": "before it begins"}
             return f"when the job is delivered again {when.get(detail, '')}".rstrip()
+        case "order" if detail.startswith("late"):
+            return f"when the {ordinal(int(detail.partition(' ')[2]))} job is delivered after those that follow it"
+        case "order":
+            return "when the jobs are delivered in the opposite order"
         case "race":
             return "when two workers have the job at once"
         case _:
             return f"{told(strike.fault).occasion} {gap(strike, points)}"
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `11th`."""
+    ends = {1: "st", 2: "nd", 3: "rd"} if number % 100 not in (11, 12, 13) else {}
+    return f"{number}{ends.get(number % 10, 'th')}"
 
 
 def where(strike: Strike, points: Sequence[Point], struck: Point | None = None) -> str:

@@ -41,6 +41,8 @@ class Space:
     """The job goes through a queue: there is a worker that can be told to end, and a broker that redelivers."""
     deploy: bool = False
     """There is a next version to go to."""
+    jobs: int = 1
+    """How many jobs a case enqueues: from two on, they can come in another order."""
     leased: bool = True
     """The broker gives a job that a worker holds to another one; not so where jobs are acknowledged early."""
 
@@ -54,6 +56,7 @@ class Space:
             "zombie": self._zombies,
             "term": self._terms,
             "duplicate": self._duplicates,
+            "order": self._orders,
         }
         found = [
             item
@@ -106,6 +109,16 @@ class Space:
             if first.side == "delivery":
                 out.append(strike(self.subject, first, f"{known.DUPLICATE} {known.BEFOREHAND}", "before"))
         return out
+
+    def _orders(self) -> list[Strike]:
+        """Each job after all others, but for the last one, which is; and all the other way round. Of two jobs these are
+        the same."""
+        if self.jobs < 2:
+            return []
+        ways = [f"{known.LATE} {number}" for number in range(1, self.jobs)]
+        if self.jobs > 2:
+            ways.append(known.REVERSED)
+        return [strike(self.subject, self.points[0], f"{known.ORDER} {way}", "before") for way in ways]
 
 
 def kills(subject: str, points: Sequence[Point]) -> list[Strike]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..faults.strikes import detail_of, kind_of, told
+from ..faults.strikes import ORDER, detail_of, kind_of, told
 from ..history.records import Effect, Operation, TrialRecord
 from ..history.report import StoryLine
 from .points import PRODUCER
@@ -27,6 +27,10 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
         if struck and not told and _goes_on(op, trial):
             lines.extend(_recovery(trial, op))
             told = True
+        if _came_in_other_order(op, trial) and not struck:
+            lines.append(strike_line(trial, op))
+            lines.extend(StoryLine("jobcheck", note, kind="recovery", at=op.at) for note in trial.notes)
+            struck = told = True
         if not shown(op) or (struck and op.worker == PRODUCER):
             continue  # after the strike the producer's child only runs the recovery, which has a line of its own
         lines.append(line_of(op))
@@ -36,6 +40,11 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
     if struck and not told:
         lines.extend(_recovery(trial, None))
     return tuple(with_effects(lines, trial.effects))
+
+
+def _came_in_other_order(op: Operation, trial: TrialRecord) -> bool:
+    """The first delivery, where what was struck is no message but their order."""
+    return op.role == "delivery" and trial.strike is not None and kind_of(trial.strike.fault) == ORDER
 
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
@@ -81,7 +90,7 @@ def strike_line(trial: TrialRecord, op: Operation) -> StoryLine:
     fault = told(trial.strike.fault).story
     if kind == "error-reply":
         text = f"{fault}: {detail}"
-    elif kind in ("lose-request", "duplicate"):
+    elif kind in ("lose-request", "duplicate", "order"):
         text = fault
     else:
         text = f"{fault}, {where}"

@@ -13,6 +13,7 @@ LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY = "lose-request", "lose-reply", "error-rep
 ZOMBIE = "zombie"
 TERM, TERM_GROUP = "term", "term-group"
 DUPLICATE = "duplicate"
+ORDER = "order"
 RACE = "race"
 DEPLOY = "deploy"
 """Of no family: it needs a version, so `--deploy` asks for it."""
@@ -23,6 +24,9 @@ STOPS = (KILL, KILL_CHILD, KILL_PARENT, ZOMBIE)
 AFTERWARDS, MEANWHILE, BEFOREHAND = "afterwards", "meanwhile", "beforehand"
 """When the same message is delivered again: after the job's success, while it runs, and before it begins."""
 
+REVERSED, LATE = "reversed", "late"
+"""In which order the jobs of a case are delivered: the last one first; or `late 2`: the second after all others."""
+
 FAMILIES: dict[str, tuple[str, ...]] = {
     "kill": (KILL,),
     "kill-child": (KILL_CHILD,),
@@ -31,6 +35,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "zombie": (ZOMBIE,),
     "term": (TERM, TERM_GROUP),
     "duplicate": (DUPLICATE,),
+    "order": (ORDER,),
     "race": (RACE,),
 }
 """The words of `--faults`, and the strikes that each stands for."""
@@ -38,8 +43,9 @@ ALL = "all"
 DEFAULT = ("kill",)
 SURVIVED = (LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY)
 """Strikes that end no process: the app's own error handling runs, and what becomes of the job is its own decision."""
-WORKERS_ONLY = ("kill-child", "kill-parent", "term")
-"""Families that need a worker: a handler without its queue has neither a parent nor anybody who stops it."""
+WORKERS_ONLY = ("kill-child", "kill-parent", "term", "order")
+"""Families that need a worker: a handler without its queue has neither a parent nor anybody who stops it, and no other
+job that could come before it."""
 
 REFUSALS: dict[str, tuple[str, ...]] = {
     "postgres": ("40001", "57P01"),
@@ -100,6 +106,12 @@ WORDS: dict[str, Words] = {
         "SIGTERM to every process of the worker",
     ),
     DUPLICATE: Words("duplicate", "duplicates", "when the message is delivered twice", "the same message comes again"),
+    ORDER: Words(
+        "other order",
+        "other orders",
+        "when the jobs are delivered in another order",
+        "the jobs that were enqueued come in another order",
+    ),
     DEPLOY: Words(
         "deploy",
         "deploys",

@@ -215,7 +215,8 @@ class Exploration:
         if not isinstance(self.mode, QueueMode):
             return Space(self.subject, self.points, self.reads)
         deploy, leased = self.mode.next_rig is not None, self.mode.settings.guarantee != "at-most-once"
-        return Space(self.subject, self.points, self.reads, True, deploy, leased)
+        jobs = max((len(trial.case.jobs) for trial in self.trials.values() if trial.purpose == "recording"), default=1)
+        return Space(self.subject, self.points, self.reads, queue=True, deploy=deploy, jobs=jobs, leased=leased)
 
     def _planned(self) -> list[Strike]:
         if self.options.schedule is not None:

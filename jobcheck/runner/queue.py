@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from ..aio import Tasks
 from ..errors import CaseError, WorkerError
-from ..faults.strikes import AFTERWARDS, DUPLICATE, STOPS, kind_of
+from ..faults.strikes import AFTERWARDS, DUPLICATE, ORDER, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..services.base import shown
 from ..services.spec import Address
 from ..systems.contract import Settings, System
 from ..tap.gate import Armed
 from ..tap.listener import Slot
-from . import queue_strikes
+from . import ordering, queue_strikes
 from .boots import COLD, ZYGOTE
 from .lane import CANARY, Lane, Producer
 from .queue_strikes import Struck
@@ -94,15 +94,17 @@ class QueueMode:
     async def _trial(self, purpose: str, strike: Strike | None, point: Point | None) -> TrialRecord:
         lane, crew = self.lane, self._crew
         lane.check_alive()
-        seat = crew.active
+        reordered = strike if strike is not None and kind_of(strike.fault) == ORDER else None
+        seat = crew.active if reordered is None else await ordering.nobody_fetches(self)
         lane.trace.begin()
         since = await lane.prime()
-        gated = strike is not None and strike.fault != AFTER_SUCCESS
+        gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None
         gate = None
         if gated and strike is not None and point is not None:
             gate = Armed(point, strike.when, window=False, freeze=kind_of(strike.fault) in STOPS)
         sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig)
-        seat.slot.gate = gate or (sampler if purpose == "recording" else None)
+        if reordered is None:
+            seat.slot.gate = gate or (sampler if purpose == "recording" else None)
         seat.begin()
         started = lane.stage.clock.now()
         case = await (lane.canary_case() if self.enqueue == CANARY else lane.new_case(self.enqueue))
@@ -110,6 +112,8 @@ class QueueMode:
         case.record = replace(case.record, jobs=tuple(jobs))
         await self._ask_for_settings()
         running = Running(purpose, strike, case, since, started)
+        if reordered is not None:
+            await ordering.in_other_order(self, seat, reordered, running, jobs)
         quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline)
         struck: Struck | None = None
         watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
@@ -125,7 +129,9 @@ class QueueMode:
                 seat = await queue_strikes.carry_out(struck)
             else:
                 running.unsettled = await watch
-                if strike is not None and not gated and not running.unsettled:
+                if reordered is not None:
+                    running.fired = ordering.came_so(self, reordered, jobs)
+                elif strike is not None and not gated and not running.unsettled:
                     struck = Struck(self, crew, running, None, seat, quiet)
                     seat = await queue_strikes.deliver_again(struck)
         finally:

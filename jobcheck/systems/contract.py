@@ -194,6 +194,10 @@ class System(Protocol):
         """Puts the message of a delivery on the broker once more, as it came; `next_up`: before all that wait."""
         ...
 
+    async def reorder(self, call: AgentCall, settings: Settings, jobs: Sequence[str]) -> None:
+        """Lets jobs that wait on the broker be given out in this order. They are all there, and no worker fetches."""
+        ...
+
     async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
         """Takes every job that waits in the app's queues, delayed ones too, out of the broker."""
         ...

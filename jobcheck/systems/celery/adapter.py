@@ -160,6 +160,9 @@ class Celery:
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         await self.transport.duplicate(address, delivery, call, self.app, next_up=next_up)
 
+    async def reorder(self, call: AgentCall, settings: Settings, jobs: Sequence[str]) -> None:
+        await call(RECOVER, "reorder", app=self.app, queues=list(settings.queues), jobs=list(jobs))
+
     async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
         told: list[dict[str, str]] = await call(RECOVER, "take_all", app=self.app, queues=list(settings.queues))
         return [Waiting(one["id"], one["task"], one["arguments"]) for one in told]

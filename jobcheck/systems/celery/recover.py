@@ -102,6 +102,42 @@ def publish_again(app, queue, body, properties):
     return {}
 
 
+def reorder(app, queues, jobs):
+    """Takes the messages of these jobs out of their queues, and publishes them again, as they were, in this order."""
+    found = {}
+    with find_app(app).connection_for_write() as connection:
+        for queue in queues:
+            channel = connection.channel()
+            try:
+                while (message := channel.basic_get(queue, no_ack=True)) is not None:
+                    found[(message.headers or {}).get("id", "")] = (queue, message)
+            except connection.channel_errors:
+                continue  # nobody has ever sent anything to this queue, so there is none
+            channel.close()
+        channel = connection.channel()
+        rank = {job: place for place, job in enumerate(jobs)}
+        for job in sorted(found, key=lambda job: rank.get(job, len(rank))):
+            queue, message = found[job]
+            again = channel.prepare_message(
+                message.body,
+                priority=message.properties.get("priority"),
+                content_type=message.content_type,
+                content_encoding=message.content_encoding,
+                headers=message.headers,
+                properties={
+                    name: message.properties[name]
+                    for name in ("delivery_mode", "correlation_id", "reply_to")
+                    if message.properties.get(name) is not None
+                },
+            )
+            channel.basic_publish(again, exchange="", routing_key=queue)
+        channel.close()
+    missing = [job for job in jobs if job not in found]
+    if missing:
+        raise RuntimeError("expected %s to wait on the broker" % ", ".join(missing))
+    return {}
+
+
 def take_all(app, queues):
     """Takes every message out of these queues, as a consumer that acknowledges at once, and tells what they were."""
     found = []

@@ -6,7 +6,10 @@ import jobcheck
 
 
 def _rig(
-    acks: str, broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None, settle: tuple[str, ...] = ()
+    acks: str,
+    broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None,
+    settle: tuple[str, ...] = (),
+    effects: dict[str, jobcheck.Rows | jobcheck.Files] | None = None,
 ) -> jobcheck.Rig:
     return jobcheck.Rig(
         jobcheck.celery("shop.app:app"),
@@ -28,6 +31,7 @@ def _rig(
             "SHOP_ACKS": acks,
         },
         settle=settle,
+        effects=effects or {},
     )
 
 
@@ -41,6 +45,11 @@ RELAY = ("shop.producers:run_relay",)
 shop_with_relay = _rig("late", settle=RELAY)
 """The same shop with the relay that a scheduler runs: it comes again after whatever went wrong."""
 shop_with_relay_on_rabbitmq = _rig("late", jobcheck.rabbitmq(), settle=RELAY)
+
+STATUSES = {"status": jobcheck.rows("db", "select id as invoice_id, status from invoices")}
+shop_with_statuses = _rig("late", effects=STATUSES)
+"""The same shop, where what an invoice has come to at the end is an effect."""
+shop_with_statuses_on_rabbitmq = _rig("late", jobcheck.rabbitmq(), effects=STATUSES)
 
 
 # The functions below run in a child process with the rig's environment; the shop is imported there and not here.
@@ -109,6 +118,23 @@ def new_invoice_drawn_once(case: jobcheck.Case) -> None:
     from shop.at_once import charge_and_mail_drawn_once
 
     charge_and_mail_drawn_once.delay(invoice_row(case))
+
+
+def told_blindly(case: jobcheck.Case) -> None:
+    """Two jobs for one invoice: what the last one tells is true."""
+    from shop.statuses import tell_blindly
+
+    invoice_id = invoice_row(case)
+    for status in ("sent", "paid"):
+        tell_blindly.delay(invoice_id, status)
+
+
+def told_by_version(case: jobcheck.Case) -> None:
+    from shop.statuses import tell_by_version
+
+    invoice_id = invoice_row(case)
+    for version, status in enumerate(("sent", "reminded", "paid"), 1):
+        tell_by_version.delay(invoice_id, status, version)
 
 
 def charge_patient(case: jobcheck.Case) -> None:

@@ -4,6 +4,7 @@ create table invoices (
     customer text not null,
     amount_cents bigint not null,
     status text not null default 'open',
+    version integer not null default 0,
     created_at timestamptz not null default now()
 );
 

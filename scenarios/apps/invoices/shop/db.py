@@ -37,6 +37,14 @@ def set_status(tx: psycopg.Connection, invoice_id: int, status: str) -> None:
     tx.execute("update invoices set status = %s where id = %s", (status, invoice_id))
 
 
+def set_status_of_version(tx: psycopg.Connection, invoice_id: int, status: str, version: int) -> None:
+    """Sets the status, unless a later one is there already."""
+    tx.execute(
+        "update invoices set status = %s, version = %s where id = %s and version < %s",
+        (status, version, invoice_id, version),
+    )
+
+
 def add_charge(tx: psycopg.Connection, invoice_id: int, provider_id: str) -> None:
     tx.execute("insert into charges (invoice_id, provider_id) values (%s, %s)", (invoice_id, provider_id))
 
