@@ -165,7 +165,7 @@ class Ending:
     job: str = ""
     """What became of the job in its hands: `finished`, `given back`, or `left` (neither)."""
     took: bool = False
-    """It did the job that waited after it was told to end."""
+    """It did the job that waited, which it was given after it was told to end; or says that it did."""
     runs: int = 0
     """How often the job that waited was done in all, by whomever."""
 

@@ -26,13 +26,15 @@ async def layer_of(
     """Empty for a strike that ended well, or that nothing is known of. The trials of a canary go to `keep`."""
     if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
         return ""
-    lost = all(item.verdict is Verdict.LOST for item in judgement.broken)
+    lost = all(item.verdict is Verdict.LOST or item.effect == NEXT_JOB for item in judgement.broken)
     if not isinstance(mode, QueueMode) or not lost or trial.strike is None:
         return HANDLER
     if trial.ending is not None and all(item.effect == NEXT_JOB for item in judgement.broken):
-        # What it took, it took by the app's own handling of SIGTERM; what waited was in the job system's hands.
-        if trial.ending.took:
+        # Only the app's own handling of SIGTERM takes a job for done that was not: all else is the job system's.
+        if trial.ending.took and not trial.ending.runs:
             return HANDLER
+        if trial.ending.runs:
+            return TRANSPORT
         return SETTINGS if mode.settings.guarantee == "at-most-once" else TRANSPORT
     if kind_of(trial.strike.fault) == ORDER:
         return HANDLER  # nobody died, and nothing was lost on the way

@@ -52,7 +52,7 @@ class Waiting:
     @property
     def done_here(self) -> bool:
         """That worker did it, or says so."""
-        return self.job in self.seat.ends or any(
+        return self.seat.ends.get(self.job) == "succeeded" or any(
             sight.upstream == MARKS and sight.worker == self.seat.slot.name and sight.way == OUT
             for sight in self.lane.trace.sights
             if self.key in sight.unit.summary
@@ -86,7 +86,7 @@ async def told_to_end(struck: Struck, *, group: bool) -> list[str]:
     """SIGTERM to a worker that is in the middle of its job, and its end. Gives what it held and did not settle."""
     seat, hit, clock = struck.seat, struck.hit, struck.mode.lane.stage.clock
     waiting = struck.waiting = await another_waits(struck)
-    before = waiting.done_here
+    ahead = waiting.held
     started = clock.now()
     seat.worker.send_signal(signal.SIGTERM, group=group)
     hit.link.release(hit.way)
@@ -100,15 +100,19 @@ async def told_to_end(struck: Struck, *, group: bool) -> list[str]:
         struck.note(f"the worker did not end within {STOP_GRACE:g} s of SIGTERM and was killed")
     else:
         struck.note(f"the worker ended {seconds:.1f} s after SIGTERM with exit code {code}")
-    took = waiting.done_here and not before
+    took = waiting.done_here and not ahead
     if took:
         struck.note("it took a further job after SIGTERM")
-    elif waiting.held and not before:
-        struck.note("a further job that it had fetched and not begun goes to another worker")
+    elif waiting.held:
+        struck.note("a further job was in its hands already: " + _how(waiting.done_here))
     waiting.ending = Ending(seconds=round(seconds, 3), killed=killed, code=code, took=took)
     left = list(seat.dialect.held())
     await seat.kill()
     return left
+
+
+def _how(done: bool) -> str:
+    return "it did that one too" if done else "another worker gets it"
 
 
 def ended(struck: Struck, successor: Seat) -> tuple[Seat, Ending]:

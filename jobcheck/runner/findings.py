@@ -10,7 +10,7 @@ from ..explore.advice import Evidence, advice, why
 from ..explore.causes import HANDLER, TRANSPORT, Cause, occasion, where
 from ..explore.search import place_of
 from ..explore.story import story
-from ..history.records import Point, TrialRecord, Verdict
+from ..history.records import NEXT_JOB, Point, TrialRecord, Verdict
 from ..history.report import FindingReport
 from ..services.spec import Provider
 from .rig import Rig
@@ -57,7 +57,8 @@ def finding(cause: Cause, told: Told, verified: dict[str, int], replay: Callable
         where=where(strike, points, told.struck),
         verified=verified,
         why=why(cause),
-        advice=told.mend or advice(cause, points, Evidence(told.trial.effects, told.honours_keys)),
+        advice=(NEXT_JOB not in cause.effects and told.mend)
+        or advice(cause, points, Evidence(told.trial.effects, told.honours_keys)),
         replay=replay(number),
         clean=story(told.recording),
         story=story(told.trial),
@@ -80,7 +81,7 @@ def _title(cause: Cause, told: Told) -> str:
     many = len(effects) > 1
     when = occasion(cause.outcomes[0].strike, told.points, told.struck)
     if cause.layer != HANDLER:
-        return f"the job is {cause.verdict} {when}"
+        return f"{NEXT_JOB if cause.effects == [NEXT_JOB] else 'the job'} is {cause.verdict} {when}"
     verbs = {
         Verdict.DUPLICATED: "happen again" if many else "happens again",
         Verdict.LOST: "are lost" if many else "is lost",

@@ -140,16 +140,23 @@ class QueueMode:
                 if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     one.slot.gate = None
             await sampler.close()
+        return await self._ended(running, seat, struck, quiet, sampler)
+
+    async def _ended(
+        self, running: Running, seat: Seat, struck: Struck | None, quiet: Quiet, sampler: Sampler
+    ) -> TrialRecord:
+        """Settles what is to settle, and closes the trial; `seat` has the word on how the jobs ended."""
+        lane, crew, jobs = self.lane, self._crew, running.case.record.jobs
         if lane.rig.settle and not running.unsettled:
             await settle(lane, running)
             running.unsettled = await quiet.reached(crew.active)
-        if purpose == "recording":
+        if running.purpose == "recording":
             running.problems += foreign(sampler, lane)
         running.settled = not running.unsettled
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
         running.deliveries -= struck.others if struck is not None else 0
         running.filed = seat.filed(jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
-        if running.filed and purpose in ("warm-up", "recording"):
+        if running.filed and running.purpose in ("warm-up", "recording"):
             running.problems.append(f"the job failed in a clean run: {running.filed}")
         if running.settled and not running.problems:
             seat.warm = seat.warm or seat.slot.deliveries > 0

@@ -53,13 +53,13 @@ os.environ["REMAP_SIGTERM"] = "SIGQUIT"
 
 
 def strike(
-    folder: Path, settings: str = "", *, options: str = "", broker: str = "redis", faults: tuple[str, ...] = ("term",)
+    folder: Path, settings: str = "", *, options: str = "", broker: str = "redis", points: int = 2
 ) -> tuple[SubjectReport, list[dict[str, Any]]]:
     """One tiny job under SIGTERM at each point; its report, and what each strike's trial says of the end."""
     reference = tiny.write(folder, settings=settings, options=options)
     rig = folder / "rig.py"
     rig.write_text(rig.read_text().replace("jobcheck.redis()", f"jobcheck.{broker}()"))
-    subject = tiny.only(tiny.explore(reference, faults=faults, verify=1, max_points=4))
+    subject = tiny.only(tiny.explore(reference, faults=("term",), verify=1, max_points=points))
     (journal,) = folder.glob("reports/*/journal.jsonl")
     trials = [line["trial"] for line in map(json.loads, journal.read_text().splitlines()) if line["type"] == "trial"]
     struck = [trial for trial in trials if trial["purpose"] == "strike"]
@@ -69,15 +69,17 @@ def strike(
 
 @pytest.mark.parametrize("broker", ["redis", "rabbitmq"])
 def test_a_right_worker_takes_nothing_new_and_ends_in_time(tmp_path: Path, broker: str) -> None:
-    subject, struck = strike(tmp_path, broker=broker)
+    subject, struck = strike(tmp_path, broker=broker, points=6 if broker == "redis" else 2)
     assert subject.problem == ""
     assert [item.layer for item in subject.findings if item.layer != "transport"] == []
     by_main = [trial for trial in struck if trial["strike"]["fault"] == "term"]
     assert by_main
-    assert {one["ending"].get("took", False) for one in struck} == {False}
-    assert {one["ending"]["runs"] for one in struck} == {1}
+    assert all(one["ending"].get("runs", 0) >= 1 for one in struck)
     assert not any(one["ending"].get("killed") for one in by_main)
-    assert any(note.startswith("SIGTERM at ") and "took nothing new" in note for note in subject.notes), subject.notes
+    (note,) = [note for note in subject.notes if note.startswith("SIGTERM at ")]
+    assert "its job was finished" in note
+    if broker == "redis":  # RabbitMQ may push another job when the acknowledgement comes, before Celery has heard all
+        assert "the worker took nothing new" in note
 
 
 @pytest.mark.parametrize("broker", ["redis", "rabbitmq"])
@@ -87,9 +89,10 @@ def test_what_was_fetched_ahead_is_given_back(tmp_path: Path, broker: str) -> No
     subject, struck = strike(tmp_path, ahead, broker=broker)
     assert subject.problem == ""
     notes = [note for trial in struck for note in trial["notes"]]
-    assert any("fetched and not begun goes to another worker" in note for note in notes)
-    assert {one["ending"]["runs"] for one in struck} == {1}
-    assert not [item for item in subject.findings if item.layer == "handler"]
+    assert any(note == "a further job was in its hands already: another worker gets it" for note in notes)
+    # One that it had begun, while the first one's acknowledgement was on its way, may be done again: at least once.
+    assert all(one["ending"].get("runs", 0) >= 1 and not one["ending"].get("took") for one in struck)
+    assert not [item for item in subject.findings if item.layer != "transport"]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from jobcheck.checks.contracts import Contract, at_least_once, at_most_once, exa
 from jobcheck.checks.judge import Judgement, judge
 from jobcheck.errors import UsageError
 from jobcheck.history.codec import from_json, to_json
-from jobcheck.history.records import CaseRecord, Effect, Strike, TrialRecord, Verdict
+from jobcheck.history.records import NEXT_JOB, CaseRecord, Effect, Ending, Strike, TrialRecord, Verdict
 
 CHARGE, MAIL = "payments POST /charges", "mail"
 CONTRACTS = [exactly_once(CHARGE), at_least_once(MAIL)]
@@ -250,3 +250,27 @@ def test_effects_without_a_contract_are_listed_and_lines_are_offered() -> None:
         'exactly_once("payments POST /charges"),',
         'at_least_once("mail"),',
     ]
+
+
+ENDS = [
+    (Ending(took=False, runs=1), Verdict.OK),
+    (Ending(took=True, runs=1), Verdict.OK),
+    (Ending(took=False, runs=2), Verdict.OK),
+    (Ending(took=True, runs=2), Verdict.DUPLICATED),
+    (Ending(took=True, runs=0), Verdict.LOST),
+    (Ending(took=False, runs=0), Verdict.LOST),
+]
+
+
+@pytest.mark.parametrize(("ending", "verdict"), ENDS)
+def test_the_job_that_waited_at_sigterm_must_be_done_and_only_who_took_it_may_not_double_it(
+    ending: Ending, verdict: Verdict
+) -> None:
+    result = struck((CHARGE, "%"), (MAIL, "to %"), strike="term", ending=ending)
+    assert result.verdict is verdict
+    assert all(item.effect == NEXT_JOB for item in result.broken)
+
+
+def test_a_job_that_is_still_going_has_not_lost_the_next_one_yet() -> None:
+    result = struck((CHARGE, "%"), (MAIL, "to %"), strike="term", settled=False, unsettled="runs", ending=Ending())
+    assert result.verdict is Verdict.HUNG
