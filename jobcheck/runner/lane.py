@@ -17,7 +17,7 @@ from ..checks.ownership import assign
 from ..effects.files import FilesObserver
 from ..effects.ledger import Ledger
 from ..effects.mail import SmtpSink
-from ..effects.marks import MarkServer
+from ..effects.marks import MarkServer, hear
 from ..effects.observer import Server, Snapshot
 from ..effects.provider import HttpProvider
 from ..effects.rows import RowsObserver
@@ -31,6 +31,7 @@ from ..tap.authority import ALPN
 from ..tap.listener import Slot
 from ..tap.sight import Trace
 from ..wire.registry import PROTOCOL_OF, decoder_for
+from ..workers.supervisor import Worker
 from .agents import Agent
 from .rig import Files, Rig, Rows, expand
 from .stage import Stage
@@ -80,6 +81,8 @@ class Lane:
         self._servers: list[Server] = []
         self._snapshots: list[Snapshot] = []
         self._agents: list[Agent] = []
+        self._heard: list[Worker] = []
+        """Whose lines of output may be marks."""
         self._numbers = 0
 
     async def __aenter__(self) -> Lane:
@@ -207,7 +210,19 @@ class Lane:
             folder=self.stage.folder,
         )
         self._agents.append(agent)
+        self.hear(agent.worker)
         return agent
+
+    def hear(self, worker: Worker) -> None:
+        """From now on, lines of its output that tell a mark are effects."""
+        worker.output.subscribe(lambda line: hear(self.ledger, line.text))
+        self._heard = [one for one in self._heard if one.alive]
+        self._heard.append(worker)
+
+    def _listen(self) -> None:
+        """What was written before now is heard before now."""
+        for worker in self._heard:
+            worker.drain()
 
     async def producer(self) -> Producer:
         """The lane's producer, booted when it is first wanted."""
@@ -256,12 +271,14 @@ class Lane:
 
     async def prime(self) -> int:
         """Takes what is there now as known, and gives the ledger's number to read from."""
+        self._listen()
         for snapshot in self._snapshots:
             await snapshot.prime()
         return self.ledger.seq
 
     async def effects(self, since: int, case: CaseRecord) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
         """The effects since then that belong to the case, and what is wrong with their owners."""
+        self._listen()
         for snapshot in self._snapshots:
             for seen in await snapshot.read():
                 self.ledger.add(seen)

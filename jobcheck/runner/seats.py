@@ -96,6 +96,7 @@ class Seat:
         worker = await self._boot.start(spec, launch)
         self._worker = worker
         worker.output.subscribe(self._line)
+        lane.hear(worker)
         try:
             # A worker that fetches is ready, whatever it prints; one that waits for its first fetch may print nothing.
             await wait_for(
