@@ -38,8 +38,10 @@ def blame(mode: Mode, points: Sequence[Point], strike: Strike) -> Blame:
     """Whose fault it is when the job was not given out again after this strike, by the job system's own word."""
     assert isinstance(mode, QueueMode)
     place = place_of(strike, points)
-    passed = [point.role for point in points[:place]]
-    coming = points[place].role if place < len(points) else ""
+    struck = _point(points, strike)
+    mine = struck.job if struck is not None else ""
+    passed = [point.role for point in points[:place] if point.job == mine]
+    coming = points[place].role if place < len(points) and points[place].job == mine else ""
     return mode.system.blame_loss(passed, coming, mode.settings)
 
 

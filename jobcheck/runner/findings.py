@@ -68,7 +68,7 @@ def _code(cause: Cause, points: Sequence[Point], guilty: Point) -> str:
     """The line that caused the effect, else the last one that was reached before the strike."""
     name = cause.effects[0] if cause.effects else ""
     for point in points:
-        if point.code and name and pointing.name(point).startswith(name):
+        if point.code and name and pointing.bare_name(point).startswith(name):
             return point.code
     return guilty.code
 

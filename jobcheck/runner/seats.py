@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..aio import wait_for
+from ..clock import left_of
 from ..errors import WaitTimeout, WorkerError
 from ..systems.contract import Dialect
 from ..tap.gate import HoldFetch
 from ..tap.listener import Slot
+from ..tap.turnstile import Turnstile
 from ..workers.output import Line
 from ..workers.sockets import peers
 from ..workers.spec import ProcessSpec, ReadyLine
@@ -68,6 +70,12 @@ class Seat:
         self.slot.deliveries = 0
         self.slot.settled = 0
         self.slot.taken = {}
+
+    def one_at_a_time(self, *, late: bool) -> None:
+        """From now on, each message of this worker belongs to a known job."""
+        wall, due = self.lane.stage.clock.wall, self.dialect.due
+        if self.slot.turnstile is None:
+            self.slot.turnstile = Turnstile(lambda job: left_of(due.get(job, ""), wall()) > 0, late=late)
 
     async def boot(self) -> None:
         """Starts a worker and waits until it is ready and held at its first fetch.
@@ -143,6 +151,7 @@ class Seat:
             job, how = ended
             self.ends[job] = how
             self.lane.kept[TELLS] = True
+            self.slot.ended(job)
 
     def filed(self, jobs: Sequence[str]) -> str:
         """Empty, or how one of the jobs failed."""

@@ -75,10 +75,16 @@ class Meaning:
     """What a message on the broker is to the job system."""
 
     role: str = ""
-    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty."""
+    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, `chord`, or empty."""
     job: str = ""
     parent: str = ""
     """The job that enqueued this one, where the message says so."""
+    root: str = ""
+    """The first job of the tree that this one belongs to, where the message says so."""
+    task: str = ""
+    """Name of the job's task, where the message says so."""
+    text: str = ""
+    """The job's arguments for a person, where the message says so."""
 
 
 ORPHANED = "orphaned"
@@ -107,6 +113,11 @@ class Waiting:
 
 class Dialect(Protocol):
     """What the messages on the broker mean. One per worker, pure."""
+
+    @property
+    def due(self) -> Mapping[str, str]:
+        """When a job is to run at the earliest, by its id: ISO 8601; empty: at once."""
+        ...
 
     def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
         """What a unit on the broker means. For an answer: its request, and what that one was said to mean."""

@@ -4,7 +4,12 @@ from celery import Celery
 
 from . import settings
 
-app = Celery("shop", broker=settings.BROKER_URL, include=["shop.jobs", "shop.variants", "shop.at_once", "shop.backoff"])
+app = Celery(
+    "shop",
+    broker=settings.BROKER_URL,
+    backend=settings.RESULT_URL,
+    include=["shop.jobs", "shop.variants", "shop.at_once", "shop.backoff", "shop.chains"],
+)
 app.conf.update(
     task_ignore_result=True,
     task_serializer="json",
