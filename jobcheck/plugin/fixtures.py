@@ -151,8 +151,8 @@ class RigFixture:
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
         (kills alone by default, `"all"` for every one). `follow=True` strikes the jobs that the job causes too.
-        `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `deadline="2m"` is for jobs that take longer than half a
-        minute. Each finding is one failed subtest.
+        `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `deadline="2m"` is for
+        jobs that take longer than half a minute. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:

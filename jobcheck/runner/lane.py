@@ -24,9 +24,8 @@ from ..effects.rows import RowsObserver
 from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
-from ..services.clients import redis_client
 from ..services.spec import STARTTLS, Address, Provider, Smtp, hosts_of, secured, wants_tls
-from ..systems.contract import Dialect
+from ..systems.contract import Dialect, Reader
 from ..tap.authority import ALPN
 from ..tap.listener import Slot
 from ..tap.sight import Trace
@@ -166,7 +165,9 @@ class Lane:
         if wants_tls(spec):
             names = [slot.host, "127.0.0.1", "localhost", *hosts_of(spec)]
             tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
-        reader = dialect if upstream == self.rig.system.broker else None
+        reader: Reader | None = dialect if upstream == self.rig.system.broker else None
+        if dialect is not None and spec is not None and upstream != self.rig.system.broker:
+            reader = self.rig.system.results(spec.kind)
         asks = tls is not None and (protocol != "smtp" or getattr(spec, "tls", "") == STARTTLS)
         await slot.tap(upstream, target, partial(decoder_for, protocol, tls=asks), reader, tls)
 
@@ -317,37 +318,6 @@ class Lane:
             )
         except WaitTimeout:
             pass  # a server that never answers a dead client changes no verdict
-
-    async def expire_keys(self, lease: float) -> list[str]:
-        """Expires the keys of this trial that would not have outlived the lease either.
-
-        A rewind moves one clock; a dedupe key with a shorter life than the lease would be gone in production.
-        """
-        gone = []
-        for provider in self.providers.values():
-            if expired := provider.keys.rewind(lease):
-                gone.append(f"{expired} idempotency key(s) of {provider.name}")
-        for sight in self.trace.sights:
-            for key, seconds in sight.unit.info.get("ttl", ()):
-                if seconds >= lease or sight.role == "noise" or sight.worker == "producer":
-                    continue
-                if await self._expire(
-                    self.addresses[sight.upstream], key, alone=self.rig.picks_its_number(sight.upstream)
-                ):
-                    gone.append(key.decode(errors="replace") if isinstance(key, bytes) else str(key))
-        return gone
-
-    async def _expire(self, address: Address, key: bytes | str, *, alone: bool) -> bool:
-        """Deletes a key; on a server of this lane's own in whatever database number the app has put it."""
-        numbers = [address.path]
-        if alone:
-            async with redis_client(address) as client:
-                numbers = [name.removeprefix("db") for name in await client.info("keyspace")]
-        gone = 0
-        for number in numbers:
-            async with redis_client(replace(address, path=number)) as client:
-                gone += await client.delete(key)
-        return bool(gone)
 
 
 def _moved(address: Address, host: str, port: int) -> Address:

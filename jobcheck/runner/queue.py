@@ -123,24 +123,18 @@ class QueueMode:
         quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline)
         struck: Struck | None = None
         label = point.job if point is not None else ""
-        watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
         try:
-            if gate is not None:
-                await first_of(gate.fired, watch, seconds=lane.stage.deadline)
+            await self._struck_or_quiet(gate, quiet, seat, running)
             if gate is not None and gate.fired.is_set():
-                watch.cancel()
                 running.fired = True
                 running.diverged = divergence(lane, seat.slot.name, gate, self.points)
                 await seat.slot.drain()
                 struck = Struck(self, crew, running, gate, seat, quiet, kin, label)
                 seat = await queue_strikes.carry_out(struck)
-            else:
-                running.unsettled = await watch
-                if strike is not None and not gated and not running.unsettled:
-                    struck = Struck(self, crew, running, None, seat, quiet, kin, label)
-                    seat = await queue_strikes.deliver_again(struck)
+            elif strike is not None and not gated and not running.unsettled:
+                struck = Struck(self, crew, running, None, seat, quiet, kin, label)
+                seat = await queue_strikes.deliver_again(struck)
         finally:
-            watch.cancel()
             for one in crew.seats:
                 if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     one.slot.gate = None
@@ -165,11 +159,28 @@ class QueueMode:
 
     def _kin(self) -> Kin | None:
         """The family of the case that comes, where its jobs are followed."""
-        if not self.follow:
-            return None
+        late = self.settings.guarantee == "at-least-once"
         for seat in self._crew.seats:
-            seat.one_at_a_time(late=self.settings.guarantee == "at-least-once")
-        return Kin(self.lane.trace)
+            seat.one_at_a_time(self.follow, late=late)
+        return Kin(self.lane.trace) if self.follow else None
+
+    async def _struck_or_quiet(self, gate: Armed | None, quiet: Quiet, seat: Seat, running: Running) -> None:
+        """Waits until the strike's point is reached, or all is quiet. A job that only the rig's hooks cause, such as a
+        relay, has points too where jobs are followed."""
+        lane = self.lane
+        for hooked in (False, True):
+            watch = self._tasks.start(f"quiet {running.case.record.id}", quiet.reached(seat))
+            try:
+                if gate is not None:
+                    await first_of(gate.fired, watch, seconds=lane.stage.deadline)
+                if gate is not None and gate.fired.is_set():
+                    return
+                running.unsettled = await watch
+            finally:
+                watch.cancel()
+            if hooked or not self.follow or not lane.rig.settle or running.unsettled:
+                return
+            await settle(lane, running)
 
     async def _ask_for_settings(self) -> None:
         if self._settings is None and self.task:

@@ -13,6 +13,7 @@ from ..tap.gate import Armed, HoldFetch
 from ..tap.link import Link
 from ..tap.sight import Sight
 from ..workers.sockets import owners
+from .expiring import expire_keys
 from .kin import Kin
 from .locks import ends_or_waits
 from .quiet import Quiet
@@ -118,7 +119,7 @@ async def _recover(struck: Struck, held: list[str]) -> None:
     broker = lane.addresses[mode.system.broker]
     if note := await mode.system.rewind(broker, held, struck.crew.producer.agent.call):
         struck.note(note)
-    if expired := await lane.expire_keys(mode.settings.lease):
+    if expired := await expire_keys(lane, mode.settings.lease):
         struck.note("expired with the lease: " + ", ".join(expired))
 
 

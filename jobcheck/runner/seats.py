@@ -71,10 +71,12 @@ class Seat:
         self.slot.settled = 0
         self.slot.taken = {}
 
-    def one_at_a_time(self, *, late: bool) -> None:
-        """From now on, each message of this worker belongs to a known job."""
+    def one_at_a_time(self, wanted: bool, *, late: bool) -> None:
+        """From now on, this worker gets a job when it has ended the one before, or takes them as it likes."""
         wall, due = self.lane.stage.clock.wall, self.dialect.due
-        if self.slot.turnstile is None:
+        if not wanted:
+            self.slot.turnstile = None
+        elif self.slot.turnstile is None:
             self.slot.turnstile = Turnstile(lambda job: left_of(due.get(job, ""), wall()) > 0, late=late)
 
     async def boot(self) -> None:

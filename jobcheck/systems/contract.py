@@ -75,7 +75,8 @@ class Meaning:
     """What a message on the broker is to the job system."""
 
     role: str = ""
-    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, `chord`, or empty."""
+    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty; `chord count` and the like for the
+    counter that starts a chord's body when all parts are done."""
     job: str = ""
     parent: str = ""
     """The job that enqueued this one, where the message says so."""
@@ -111,16 +112,20 @@ class Waiting:
     """As a text for a person, ids included."""
 
 
-class Dialect(Protocol):
+class Reader(Protocol):
+    """What messages mean. Pure."""
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        """What a unit means. For an answer: its request, and what that one was said to mean."""
+        ...
+
+
+class Dialect(Reader, Protocol):
     """What the messages on the broker mean. One per worker, pure."""
 
     @property
     def due(self) -> Mapping[str, str]:
         """When a job is to run at the earliest, by its id: ISO 8601; empty: at once."""
-        ...
-
-    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
-        """What a unit on the broker means. For an answer: its request, and what that one was said to mean."""
         ...
 
     def held(self) -> Sequence[str]:
@@ -182,6 +187,10 @@ class System(Protocol):
         ...
 
     def dialect(self) -> Dialect: ...
+
+    def results(self, kind: str) -> Reader | None:
+        """Reads the messages to an upstream of this kind that is not the broker and may keep results; None: nobody."""
+        ...
 
     async def enqueue_canary(self, call: AgentCall, key: str) -> None:
         """Enqueues a job that does one mark `canary KEY`, and nothing else."""

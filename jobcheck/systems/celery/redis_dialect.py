@@ -74,6 +74,8 @@ class RedisDialect:
         executes = unit.shape.startswith("redis EXEC")
         if all(_is_noise(op) for op in ops):
             return Meaning("noise")
+        if chord := chord_role(ops):
+            return Meaning(chord)
         if names & POPS:
             return Meaning("poll")
         if executes and names >= {b"ZREM", b"HDEL"}:
@@ -82,8 +84,6 @@ class RedisDialect:
             return self._enqueue(ops)
         if executes and names == {b"ZADD", b"HSET"}:
             return Meaning("reserve", self._job_of(unit, b"ZADD"))
-        if _is_chord(ops):
-            return Meaning("chord")
         if all(RESULT_KEY in op[1] for op in ops if len(op) > 1) and names & {b"SET", b"SETEX"}:
             return Meaning("result")
         return Meaning()
@@ -136,10 +136,29 @@ def _keys(op: tuple[bytes, ...]) -> Sequence[bytes]:
     return op[1:2]
 
 
-def _is_chord(ops: Sequence[tuple[bytes, ...]]) -> bool:
-    """Everything in it is about the counter of a chord: its results, its size, who may call the body."""
+def chord_role(ops: Sequence[tuple[bytes, ...]]) -> str:
+    """What a message that is only about the counter of a chord does; empty for any other message.
+
+    Keys end with `.j` (results), `.s` (size), `.t` (more), `.d` (who has counted) and `.c` (who calls the body).
+    """
     keys = [key for op in ops for key in _keys(op)]
-    return bool(keys) and all(CHORD_KEY in key for key in keys)
+    if not keys or not all(CHORD_KEY in key for key in keys):
+        return ""
+    names, ends = {op[0].upper() for op in ops}, {key[-2:] for key in keys}
+    if names & SCRIPTS:
+        return "chord claim" if b".j" not in ends else "chord end" if keys[0].endswith(b".c") else "chord count"
+    if names & {b"ZADD", b"RPUSH"}:
+        return "chord count"
+    return "chord end" if b"DEL" in names else "chord size" if b".s" in ends else "chord"
+
+
+class ResultsDialect:
+    """Reads the messages to a Redis that keeps results and is not the broker."""
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        if unit.kind is not Kind.REQUEST:
+            return Meaning(role)
+        return Meaning(chord_role([op for op in unit.info.get("ops", ()) if op]))
 
 
 def _is_noise(op: tuple[bytes, ...]) -> bool:
