@@ -80,7 +80,8 @@ def _title(cause: Cause, told: Told) -> str:
     many = len(effects) > 1
     when = occasion(cause.outcomes[0].strike, told.points, told.struck)
     if cause.layer != HANDLER:
-        return f"the job is {cause.verdict} {when}"
+        chord = told.struck is not None and told.struck.role.startswith("chord")
+        return f"{'the body of the chord' if chord else 'the job'} is {cause.verdict} {when}"
     verbs = {
         Verdict.DUPLICATED: "happen again" if many else "happens again",
         Verdict.LOST: "are lost" if many else "is lost",
