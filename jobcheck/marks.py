@@ -2,7 +2,8 @@
 
 This file is imported by workers under test: standard library only, Python 3.8 syntax, nothing else of jobcheck. In
 production, where `JOBCHECK_MARKS` is not set, a mark does nothing. Any other language can do the same in one line:
-connect to `JOBCHECK_MARKS` (`host:port`), send `mark <kind> <key>\\n`, read `ok\\n`.
+connect to `JOBCHECK_MARKS` (`host:port`), send `mark <kind> <key>\\n`, read `ok\\n`. Where it need not be a point, a
+line of output is enough: `jobcheck-mark: <kind> <key>`.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     metavar="WORDS",
     help="kill (the default), reset, zombie, term, duplicate, order, race, kill-child, kill-parent, or all.",
 )
+@click.option("--follow", is_flag=True, help="With FUNCTION: the jobs that its job causes too, each at its points.")
 @click.option("--deploy", metavar="VERSION", help="Deploy it at each point: a folder, a Python or a git revision.")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
@@ -51,6 +52,7 @@ def command(
     case: str | None,
     producer: str | None,
     expect: tuple[str, ...],
+    follow: bool,
     deploy: str | None,
     reports: Path | None,
     **options: object,
@@ -88,7 +90,7 @@ def command(
         command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
         rig=loaded,
         rig_reference=rig_from(reference, base, project.folder),
-        jobs=deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer), deploy),
+        jobs=deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow), deploy),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,
@@ -125,6 +127,7 @@ def jobs_of(
     contracts: tuple[Contract, ...],
     assume: str,
     producer: str | None = None,
+    follow: bool = False,
 ) -> list[Job]:
     """What the arguments name: a job through its queue, a job function without it, a producer, or several of them.
     Raises UsageError."""
@@ -133,9 +136,14 @@ def jobs_of(
     if bool(handler) != bool(case):
         given, missing = ("--handler", "--case") if handler else ("--case", "--handler")
         raise UsageError(f"{given} needs {missing}: the job function, and what makes its rows")
+    if follow and not function:
+        raise UsageError(
+            "--follow needs a job that goes through its queue: a function alone, or a producer, causes none that run",
+            hint="jobcheck explore tests.rig:new_invoice --follow",
+        )
     jobs = []
     if function:
-        jobs.append(queue_job(rig, function, contracts, assume=assume))
+        jobs.append(queue_job(rig, function, contracts, assume=assume, follow=follow))
     if handler and case:
         jobs.append(handler_job(rig, handler, case, contracts))
     if producer:

@@ -1,15 +1,27 @@
-"""The mark server: takes `mark <kind> <key>` lines from workers in any language and answers each with `ok`."""
+"""Marks of workers in any language: `mark <kind> <key>` lines, each answered with `ok`, and lines of their output."""
 
 from __future__ import annotations
 
 import asyncio
 
+from ..wire.marks import told
 from .ledger import Ledger
 from .listener import Listener
 
 
+def record(ledger: Ledger, kind: str, key: str) -> None:
+    """The effect of one mark: `mark <kind>`, whose body is the key."""
+    ledger.record(f"mark {kind}", key, fields={"kind": kind, "key": key})
+
+
+def hear(ledger: Ledger, line: str) -> None:
+    """A line of a worker's output: `jobcheck-mark: <kind> <key>` in it is an effect, too."""
+    if (found := told(line)) is not None:
+        record(ledger, *found)
+
+
 class MarkServer(Listener):
-    """A TCP line server. Each mark is an effect `<name> <kind>` whose body is the key; the name is `mark`."""
+    """A TCP line server for marks that are answered, and so are points."""
 
     def __init__(self, name: str, ledger: Ledger) -> None:
         super().__init__(name)
@@ -42,5 +54,5 @@ class MarkServer(Listener):
         kind, _, key = rest.partition(" ")
         if verb != "mark" or not kind:
             return f"error: expected `mark <kind> <key>`, got {text[:80]!r}"
-        self.ledger.record(f"{self.name} {kind}", key, fields={"kind": kind, "key": key})
+        record(self.ledger, kind, key)
         return "ok"

@@ -9,7 +9,7 @@ from ..checks.judge import Broken
 from ..faults.strikes import FAMILIES, detail_of, family_of, kind_of, told
 from ..history.ids import short_id
 from ..history.records import NEVER_PASS, Point, Strike, Verdict
-from .points import name
+from .points import bare_name, name
 from .search import place_of
 
 HANDLER, SETTINGS, TRANSPORT = "handler", "settings", "transport"
@@ -156,8 +156,10 @@ def where(strike: Strike, points: Sequence[Point], struck: Point | None = None) 
 def gap(strike: Strike, points: Sequence[Point]) -> str:
     """Between which two messages the strike fell."""
     place = place_of(strike, points)
-    before = name(points[place - 1]) if 0 < place <= len(points) else ""
-    after = name(points[place]) if 0 <= place < len(points) else ""
+    one = points[place - 1] if 0 < place <= len(points) else None
+    other = points[place] if 0 <= place < len(points) else None
+    before = name(one) if one else ""
+    after = (bare_name if one and other and one.job == other.job else name)(other) if other else ""
     if before and after:
         return f"after {before}, before {after}"
     return f"before {after}" if after else f"after {before}"

@@ -33,24 +33,29 @@ class Recorded:
     points: tuple[Point, ...]
     links: tuple[int, ...]
 
-    def sequences(self) -> Counter[tuple[tuple[str, str, int], ...]]:
+    def sequences(self) -> Counter[tuple[Address, ...]]:
         """The points of each connection in order, connections without their numbers."""
-        by_link: dict[int, list[tuple[str, str, int]]] = {}
+        by_link: dict[int, list[Address]] = {}
         for point, link in zip(self.points, self.links, strict=True):
             by_link.setdefault(link, []).append(address(point))
         return Counter(tuple(sequence) for sequence in by_link.values())
 
 
-def address(point: Point) -> tuple[str, str, int]:
-    """What names a point within its job."""
-    return point.upstream, point.shape, point.nth
+Address = tuple[str, str, str, int]
 
 
-def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "") -> Recorded:
+def address(point: Point) -> Address:
+    """What names a point: its job, where there are several, upstream, shape and number."""
+    return point.job, point.upstream, point.shape, point.nth
+
+
+def recorded(
+    operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "", label: str = ""
+) -> Recorded:
     """The points of one job in the order of sight.
 
     `broker` names the upstream that is the job system's own. With `job`, only what belongs to that job counts; with
-    `worker`, only what that worker sent.
+    `worker`, only what that worker sent. `label` is the job's name, where there are several.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     points: list[Point] = []
@@ -62,7 +67,7 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
         nth = seen[op.upstream, op.shape, side]
         points.append(
             Point(
-                id=short_id(op.upstream, op.shape, nth, side),
+                id=short_id(*filter(None, [label]), op.upstream, op.shape, nth, side),
                 upstream=op.upstream,
                 shape=op.shape,
                 nth=nth,
@@ -71,13 +76,16 @@ def recorded(operations: Sequence[Operation], *, broker: str = "", job: str = ""
                 summary=op.summary,
                 broker=op.upstream == broker,
                 role=op.role,
+                job=label,
             )
         )
         links.append(op.link)
     return Recorded(tuple(points), tuple(links))
 
 
-def reads(operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "") -> list[Read]:
+def reads(
+    operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "", label: str = ""
+) -> list[Read]:
     """The first message of each distinct shape that changes nothing: what a lost reply strikes beside the points.
 
     Left out are the broker's own reads (the job system's, not the job's) and what stands inside a transaction for the
@@ -91,8 +99,8 @@ def reads(operations: Sequence[Operation], *, broker: str = "", job: str = "", w
         if side == "delivery" or _changed(op, answer):
             place += 1
         elif answer is not None and _worth_reading(op, broker) and seen[op.upstream, op.shape] == 1:
-            number = short_id(op.upstream, op.shape, 1, side)
-            point = Point(number, op.upstream, op.shape, 1, side, op.code, op.summary)
+            number = short_id(*filter(None, [label]), op.upstream, op.shape, 1, side)
+            point = Point(number, op.upstream, op.shape, 1, side, op.code, op.summary, job=label)
             found.append(Read(point, place))
     return found
 
@@ -147,8 +155,11 @@ def difference(first: Recorded, second: Recorded, *, any_order: bool = False) ->
     return "two clean runs of this job differ; " + "; ".join(parts)
 
 
-def _listed(points: Iterable[tuple[str, str, int]]) -> str:
-    return ", ".join(f"{upstream} {_bare(shape)}" + (f" #{nth}" if nth > 1 else "") for upstream, shape, nth in points)
+def _listed(points: Iterable[Address]) -> str:
+    return ", ".join(
+        (f"{job}: " if job else "") + f"{upstream} {_bare(shape)}" + (f" #{nth}" if nth > 1 else "")
+        for job, upstream, shape, nth in points
+    )
 
 
 def _bare(shape: str) -> str:
@@ -170,6 +181,14 @@ def merged(first: Recorded, second: Recorded) -> tuple[Point, ...]:
 
 
 def name(point: Point) -> str:
-    """How a person reads a point: `payments POST /charges`, `db COMMIT #2`, `broker delivery`."""
+    """How a person reads a point: `payments POST /charges`, `db COMMIT #2`, `broker delivery`; where there are several
+    jobs, `shop.jobs.charge: payments POST /charges`."""
+    return (f"{point.job}: " if point.job else "") + bare_name(point)
+
+
+def bare_name(point: Point) -> str:
+    """The same without the name of the job."""
     bare = "delivery" if point.side == "delivery" else _bare(point.shape)
+    if point.role.startswith("chord"):
+        bare = point.role  # its shape names keys and scripts, which say nothing to a reader
     return f"{point.upstream} {bare}" + (f" #{point.nth}" if point.nth > 1 else "")

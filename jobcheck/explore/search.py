@@ -99,13 +99,18 @@ class Space:
         return [strike(self.subject, point, fault, "before") for point in self.points]
 
     def _duplicates(self) -> list[Strike]:
-        own = [point for point in self.points if not point.broker]
+        jobs = dict.fromkeys(point.job for point in self.points)
+        return [item for job in jobs for item in self._duplicates_of([one for one in self.points if one.job == job])]
+
+    def _duplicates_of(self, points: Sequence[Point]) -> list[Strike]:
+        """The message of one job again."""
+        own = [point for point in points if not point.broker]
         if not own:
             return []
-        out = [strike(self.subject, self.points[-1], f"{known.DUPLICATE} {known.AFTERWARDS}", "after")]
+        out = [strike(self.subject, points[-1], f"{known.DUPLICATE} {known.AFTERWARDS}", "after")]
         if self.queue:
             out.append(strike(self.subject, own[0], f"{known.DUPLICATE} {known.MEANWHILE}", "before"))
-            first = self.points[0]
+            first = points[0]
             if first.side == "delivery":
                 out.append(strike(self.subject, first, f"{known.DUPLICATE} {known.BEFOREHAND}", "before"))
         return out

@@ -16,6 +16,10 @@ SAYS = {
     "ack": "acknowledges the job",
     "enqueue": "enqueues a job",
     "result": "stores the job's result",
+    "chord size": "says how many parts the chord has",
+    "chord count": "counts itself as a part of the chord that is done",
+    "chord claim": "says that it is the one to enqueue the chord's body",
+    "chord end": "clears up the chord's counter",
 }
 
 

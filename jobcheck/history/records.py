@@ -119,6 +119,8 @@ class Point:
     """What the message is to the job system: `delivery`, `reserve`, `ack`, `enqueue`, `result`, or empty."""
     ordered: bool = True
     """False: it may come before or after its neighbours, so both its sides are struck."""
+    job: str = ""
+    """The name of its job where jobs are followed: `shop.jobs.send_mail #2`; empty where there is one job only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,23 @@ class Strike:
     """`before` or `after` the point."""
     place: int = -1
     """How many points are through when it falls; -1: the point itself tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One job of a case, in a trial that follows the jobs that a job causes."""
+
+    id: str
+    task: str
+    nth: int = 1
+    """Which job of this task it is, in the order of sight."""
+    parent: str = ""
+    """The job that caused it, where that is known; empty for one that the case itself enqueued."""
+
+    @property
+    def label(self) -> str:
+        """`shop.jobs.send_mail #2`: the same in every run."""
+        return self.task + (f" #{self.nth}" if self.nth > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +213,8 @@ class TrialRecord:
     """What was still going on when it did not."""
     filed: str = ""
     """What the job system holds at the end: empty, `failed: ...`, `dead: ...`."""
+    tree: tuple[Member, ...] = ()
+    """All jobs of the case, where the jobs that a job causes are followed."""
     operations: tuple[Operation, ...] = ()
     effects: tuple[Effect, ...] = ()
     problems: tuple[str, ...] = ()

@@ -39,6 +39,8 @@ class PointReport:
     broker: bool = False
     side: str = "request"
     ordered: bool = True
+    job: str = ""
+    """The name of its job, where a job and those that it causes are explored together."""
 
 
 @dataclass(frozen=True, slots=True)

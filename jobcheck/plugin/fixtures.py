@@ -138,6 +138,7 @@ class RigFixture:
         assume: str | None = None,
         boot: str | None = None,
         faults: Faults | None = None,
+        follow: bool = False,
         deploy: str = "",
         max_points: int | None = None,
         deadline: str | None = None,
@@ -149,13 +150,13 @@ class RigFixture:
         `function` is `module:function` or a function of a module's top level; it is called with a case, in a child
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
-        (kills alone by default, `"all"` for every one). `deploy="v2"` (a folder, a Python or
-        a git revision) deploys that version at each point. `deadline="2m"` is for jobs that take longer than half a
-        minute. Each finding is one failed subtest.
+        (kills alone by default, `"all"` for every one). `follow=True` strikes the jobs that the job causes too.
+        `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `deadline="2m"` is for
+        jobs that take longer than half a minute. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
-            job = queue_job(rig, function, contracts, name=name, assume=plan.settings.assume)
+            job = queue_job(rig, function, contracts, name=name, assume=plan.settings.assume, follow=follow)
             return deployed([job], deploy)[0]
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}

@@ -16,14 +16,23 @@ from .rig import Function, Rig
 
 
 def queue_job(
-    rig: Rig, function: Function, contracts: Iterable[Contract] = (), *, name: str = "", assume: str = ""
+    rig: Rig,
+    function: Function,
+    contracts: Iterable[Contract] = (),
+    *,
+    name: str = "",
+    assume: str = "",
+    follow: bool = False,
 ) -> Job:
-    """A job through its queue; `function` enqueues one case. Raises UsageError for a lambda, a closure or no name."""
+    """A job through its queue; `function` enqueues one case. With `follow`, the jobs that it causes are explored with
+    it. Raises UsageError for a lambda, a closure or no name."""
     reference = found(rig.reference(function))
     subject = name or _tail(reference)
-    # Other settings are another subject: its findings have ids of their own.
+    # Other settings, and more jobs, are another subject: its findings have ids of their own.
+    told = ", ".join(filter(None, [assume, "follow" if follow else ""]))
     return Job(
-        subject=f"{subject} [{assume}]" if assume else subject,
+        subject=f"{subject} [{told}]" if told else subject,
+        follow=follow,
         mode="queue",
         function=reference,
         contracts=tuple(contracts),

@@ -42,15 +42,30 @@ async def layer_of(
         return HANDLER
     if not trial.deliveries_after:
         return blame(mode, points, trial.strike).layer
+    if at_the_counter(points, trial.strike):
+        return TRANSPORT
     return TRANSPORT if await _canary_is_lost(mode, points, trial.strike, keep) else HANDLER
+
+
+def at_the_counter(points: Sequence[Point], strike: Strike) -> bool:
+    """Whether a part of a chord was struck when it had counted itself: its own code is done by then, and what starts
+    the body, or does not, is the job system's."""
+    point, place = _point(points, strike), place_of(strike, points)
+    if point is None:
+        return False
+    mine = [one for one in points[:place] if one.job == point.job]
+    counted = next((at for at, one in enumerate(mine) if one.role == "chord count"), -1)
+    return counted >= 0 and all(one.role for one in mine[counted:])
 
 
 def blame(mode: Mode, points: Sequence[Point], strike: Strike) -> Blame:
     """Whose fault it is when the job was not given out again after this strike, by the job system's own word."""
     assert isinstance(mode, QueueMode)
     place = place_of(strike, points)
-    passed = [point.role for point in points[:place]]
-    coming = points[place].role if place < len(points) else ""
+    struck = _point(points, strike)
+    mine = struck.job if struck is not None else ""
+    passed = [point.role for point in points[:place] if point.job == mine]
+    coming = points[place].role if place < len(points) and points[place].job == mine else ""
     return mode.system.blame_loss(passed, coming, mode.settings)
 
 

@@ -75,6 +75,8 @@ async def another_waits(struck: Struck) -> Waiting:
     new = [job for job in struck.mode.enqueued() if job not in known]
     if len(new) != 1:
         raise CaseError(f"expected one job of the canary on the broker, saw {len(new)}")
+    if struck.kin is not None:
+        struck.kin.leave_out(new[0])
     waiting = Waiting(lane, struck.seat, case.record.ids[CANARY], new[0], since)
     await wait_for(
         lambda: waiting.held or lane.trace.quiet_for() >= SETTLED, "the broker to be silent", deadline=STOP_GRACE
@@ -119,10 +121,9 @@ def ended(struck: Struck, successor: Seat) -> tuple[Seat, Ending]:
     """Whose word on the job counts, and how the worker ended, once all is quiet."""
     seat, waiting = struck.seat, struck.waiting
     assert waiting is not None
-    jobs = struck.running.case.record.jobs
-    again = any(job in successor.slot.taken for job in jobs)
-    finished = all(seat.ends.get(job) == "succeeded" for job in jobs)
-    job = "given back" if again else "finished" if finished else "left"
+    mine = struck.hit.job or struck.running.case.record.jobs[0]
+    again = mine in successor.slot.taken
+    job = "given back" if again else "finished" if seat.ends.get(mine) == "succeeded" else "left"
     end = waiting.ending
     told = Ending(end.seconds, end.killed, end.code, job, end.took, waiting.runs)
     return (successor if again else seat), told

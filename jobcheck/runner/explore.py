@@ -13,6 +13,7 @@ from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
 from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes
+from ..explore.follow import followed_reads
 from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
@@ -22,7 +23,7 @@ from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
 from .findings import Told, finding, honours_keys
-from .promises import promises, unused
+from .promises import promises, recorded_of, unused
 from .queue import QueueMode
 from .races import Raced
 from .rig import ANY_ORDER
@@ -104,7 +105,7 @@ class Exploration:
             return self._report([], [], problem=problem)
         self.points = self._points(first, second)
         self.mode.points = self.points
-        self.reads = tuple(pointing.reads(first.operations, **self._whose(first)))
+        self.reads = self._reads(first)
         self.clean = clean_of([first, second])
         self._check_contracts(self.clean)
         planned = self._planned()
@@ -162,13 +163,16 @@ class Exploration:
     # Recording
 
     def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
-        return pointing.recorded(trial.operations, **self._whose(trial))
+        return recorded_of(self.mode, trial)
 
-    def _whose(self, trial: TrialRecord) -> dict[str, str]:
-        """Which operations are the job's own."""
-        if isinstance(self.mode, QueueMode):
-            return {"broker": self.mode.system.broker, "job": trial.case.jobs[0]}
-        return {"worker": "handler"}
+    def _reads(self, trial: TrialRecord) -> tuple[Read, ...]:
+        """What changes nothing, of the job's own or, where they are followed, of all its jobs."""
+        mode = self.mode
+        if not isinstance(mode, QueueMode):
+            return tuple(pointing.reads(trial.operations, worker="handler"))
+        if mode.follow:
+            return tuple(followed_reads(trial, mode.system.broker))
+        return tuple(pointing.reads(trial.operations, broker=mode.system.broker, job=trial.case.jobs[0]))
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):

@@ -39,6 +39,8 @@ from .trial import Mode
 from .versions import rig_at, version_of
 
 T = TypeVar("T")
+FOLLOW = "follow=yes"
+"""How a remembered finding says that the jobs which the job causes were explored with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class Job:
     """The next version of the app, as `versions.version_of` reads it from the project: deployed at each point."""
     schedule: str | None = None
     """The schedule of a race, when that is replayed."""
+    follow: bool = False
+    """Queue mode: the jobs that the job causes are explored with it."""
 
 
 @dataclass(slots=True)
@@ -217,7 +221,9 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
         return ProducerMode(lane, job.subject, function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
-    mode = QueueMode(lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot)
+    mode = QueueMode(
+        lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot, follow=job.follow
+    )
     if job.deploy:
         folder = request.project or Path.cwd()
         version = version_of(job.deploy, request.rig, base=folder, temp=lane.folder / "next")
@@ -239,7 +245,9 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
         points=tuple(points[strike.point] for strike in strikes),
         strikes=strikes,
         contracts=tuple(contract.call for contract in job.contracts),
-        options=tuple(filter(None, (job.assume, f"{DEPLOY}={job.deploy}" if job.deploy else ""))),
+        options=tuple(
+            filter(None, (job.assume, f"{DEPLOY}={job.deploy}" if job.deploy else "", FOLLOW if job.follow else ""))
+        ),
         node=request.node,
         seed=request.seed,
         command=finding.replay,

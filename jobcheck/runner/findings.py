@@ -69,7 +69,7 @@ def _code(cause: Cause, points: Sequence[Point], guilty: Point) -> str:
     """The line that caused the effect, else the last one that was reached before the strike."""
     name = cause.effects[0] if cause.effects else ""
     for point in points:
-        if point.code and name and pointing.name(point).startswith(name):
+        if point.code and name and pointing.bare_name(point).startswith(name):
             return point.code
     return guilty.code
 
@@ -81,7 +81,9 @@ def _title(cause: Cause, told: Told) -> str:
     many = len(effects) > 1
     when = occasion(cause.outcomes[0].strike, told.points, told.struck)
     if cause.layer != HANDLER:
-        return f"{NEXT_JOB if cause.effects == [NEXT_JOB] else 'the job'} is {cause.verdict} {when}"
+        chord = told.struck is not None and told.struck.role.startswith("chord")
+        lost = NEXT_JOB if cause.effects == [NEXT_JOB] else "the body of the chord" if chord else "the job"
+        return f"{lost} is {cause.verdict} {when}"
     verbs = {
         Verdict.DUPLICATED: "happen again" if many else "happens again",
         Verdict.LOST: "are lost" if many else "is lost",

@@ -17,20 +17,20 @@ from ..checks.ownership import assign
 from ..effects.files import FilesObserver
 from ..effects.ledger import Ledger
 from ..effects.mail import SmtpSink
-from ..effects.marks import MarkServer
+from ..effects.marks import MarkServer, hear
 from ..effects.observer import Server, Snapshot
 from ..effects.provider import HttpProvider
 from ..effects.rows import RowsObserver
 from ..errors import ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
-from ..services.clients import redis_client
 from ..services.spec import STARTTLS, Address, Provider, Smtp, hosts_of, secured, wants_tls
-from ..systems.contract import Dialect
+from ..systems.contract import Dialect, Reader
 from ..tap.authority import ALPN
 from ..tap.listener import Slot
 from ..tap.sight import Trace
 from ..wire.registry import PROTOCOL_OF, decoder_for
+from ..workers.supervisor import Worker
 from .agents import Agent
 from .rig import Files, Rig, Rows, expand
 from .stage import Stage
@@ -82,6 +82,8 @@ class Lane:
         self._servers: list[Server] = []
         self._snapshots: list[Snapshot] = []
         self._agents: list[Agent] = []
+        self._heard: list[Worker] = []
+        """Whose lines of output may be marks."""
         self._numbers = 0
 
     async def __aenter__(self) -> Lane:
@@ -165,7 +167,9 @@ class Lane:
         if wants_tls(spec):
             names = [slot.host, "127.0.0.1", "localhost", *hosts_of(spec)]
             tls = self.stage.authority.context(*names, protocol=ALPN.get(protocol, ""))
-        reader = dialect if upstream == self.rig.system.broker else None
+        reader: Reader | None = dialect if upstream == self.rig.system.broker else None
+        if dialect is not None and spec is not None and upstream != self.rig.system.broker:
+            reader = self.rig.system.results(spec.kind)
         asks = tls is not None and (protocol != "smtp" or getattr(spec, "tls", "") == STARTTLS)
         await slot.tap(upstream, target, partial(decoder_for, protocol, tls=asks), reader, tls)
 
@@ -209,7 +213,19 @@ class Lane:
             folder=self.stage.folder,
         )
         self._agents.append(agent)
+        self.hear(agent.worker)
         return agent
+
+    def hear(self, worker: Worker) -> None:
+        """From now on, lines of its output that tell a mark are effects."""
+        worker.output.subscribe(lambda line: hear(self.ledger, line.text))
+        self._heard = [one for one in self._heard if one.alive]
+        self._heard.append(worker)
+
+    def _listen(self) -> None:
+        """What was written before now is heard before now."""
+        for worker in self._heard:
+            worker.drain()
 
     async def producer(self) -> Producer:
         """The lane's producer, booted when it is first wanted."""
@@ -258,12 +274,14 @@ class Lane:
 
     async def prime(self) -> int:
         """Takes what is there now as known, and gives the ledger's number to read from."""
+        self._listen()
         for snapshot in self._snapshots:
             await snapshot.prime()
         return self.ledger.seq
 
     async def effects(self, since: int, case: CaseRecord) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
         """The effects since then that belong to the case, and what is wrong with their owners."""
+        self._listen()
         for snapshot in self._snapshots:
             for seen in await snapshot.read():
                 self.ledger.add(seen)
@@ -304,37 +322,6 @@ class Lane:
             )
         except WaitTimeout:
             pass  # a server that never answers a dead client changes no verdict
-
-    async def expire_keys(self, lease: float) -> list[str]:
-        """Expires the keys of this trial that would not have outlived the lease either.
-
-        A rewind moves one clock; a dedupe key with a shorter life than the lease would be gone in production.
-        """
-        gone = []
-        for provider in self.providers.values():
-            if expired := provider.keys.rewind(lease):
-                gone.append(f"{expired} idempotency key(s) of {provider.name}")
-        for sight in self.trace.sights:
-            for key, seconds in sight.unit.info.get("ttl", ()):
-                if seconds >= lease or sight.role == "noise" or sight.worker == "producer":
-                    continue
-                if await self._expire(
-                    self.addresses[sight.upstream], key, alone=self.rig.picks_its_number(sight.upstream)
-                ):
-                    gone.append(key.decode(errors="replace") if isinstance(key, bytes) else str(key))
-        return gone
-
-    async def _expire(self, address: Address, key: bytes | str, *, alone: bool) -> bool:
-        """Deletes a key; on a server of this lane's own in whatever database number the app has put it."""
-        numbers = [address.path]
-        if alone:
-            async with redis_client(address) as client:
-                numbers = [name.removeprefix("db") for name in await client.info("keyspace")]
-        gone = 0
-        for number in numbers:
-            async with redis_client(replace(address, path=number)) as client:
-                gone += await client.delete(key)
-        return bool(gone)
 
 
 def _moved(address: Address, host: str, port: int) -> Address:

@@ -9,6 +9,7 @@ from ..checks.clean import times
 from ..checks.contracts import Contract
 from ..checks.keys import check_keys
 from ..explore.causes import Outcome
+from ..explore.follow import alike, followed
 from ..explore.oneoff import first_only
 from ..explore.points import Recorded, recorded
 from ..faults.strikes import DEPLOY, TERM_GROUP, kind_of
@@ -49,6 +50,7 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
     if not isinstance(mode, QueueMode):
         return "at-least-once", notes
     settings = mode.settings
+    notes += _followed(mode, trials)
     notes.append(f"Celery {settings.version}: {settings.says}")
     if outcomes and not any(outcome.redelivered for outcome in outcomes):
         notes.append(
@@ -94,6 +96,14 @@ def _how_they_ended(ends: Sequence[Ending]) -> str:
     return "; ".join(told)
 
 
+def _followed(mode: QueueMode, trials: Sequence[TrialRecord]) -> list[str]:
+    """Which jobs stand for others, where jobs are followed."""
+    recording = next((trial for trial in trials if trial.purpose == "recording"), None)
+    if not mode.follow or recording is None:
+        return []
+    return alike(recording, mode.system.broker)
+
+
 def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:
     """What the warm-up changed and the recording did not: caches that are filled once."""
     warm_up = next((trial for trial in trials if trial.purpose == "warm-up"), None)
@@ -105,6 +115,8 @@ def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:
 
 def recorded_of(mode: Mode, trial: TrialRecord) -> Recorded:
     """The points of the job of this trial."""
+    if isinstance(mode, QueueMode) and mode.follow:
+        return followed(trial, mode.system.broker)
     if isinstance(mode, QueueMode):
         return recorded(trial.operations, broker=mode.system.broker, job=next(iter(trial.case.jobs), ""))
     return recorded(trial.operations, worker="handler")

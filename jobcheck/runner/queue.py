@@ -17,6 +17,7 @@ from ..tap.gate import Armed
 from ..tap.listener import Slot
 from . import ordering, queue_strikes
 from .boots import COLD, ZYGOTE
+from .kin import Kin
 from .lane import CANARY, Lane, Producer
 from .queue_strikes import Struck
 from .quiet import Quiet
@@ -34,13 +35,17 @@ class QueueMode:
 
     name = "queue"
 
-    def __init__(self, lane: Lane, subject: str, enqueue: str, *, safe: bool = False, boot: str = ZYGOTE) -> None:
+    def __init__(
+        self, lane: Lane, subject: str, enqueue: str, *, safe: bool = False, boot: str = ZYGOTE, follow: bool = False
+    ) -> None:
         self.lane = lane
         self.subject = subject
         self.key = f"{subject}/{lane.rig.system.name}"
         self.enqueue = enqueue
         self.safe = safe
         self.boot = boot
+        self.follow = follow
+        """The jobs that the job causes are explored with it."""
         self.points: Sequence[Point] = ()
         self.next_rig: Rig | None = None
         """The rig at the next version of the app, where a deploy is a strike."""
@@ -98,10 +103,11 @@ class QueueMode:
         seat = crew.active if reordered is None else await ordering.nobody_fetches(self)
         lane.trace.begin()
         since = await lane.prime()
+        kin = self._kin()
         gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None
         gate = None
         if gated and strike is not None and point is not None:
-            gate = Armed(point, strike.when, window=False, freeze=kind_of(strike.fault) in STOPS)
+            gate = _armed(strike, point, kin)
         sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig)
         if reordered is None:
             seat.slot.gate = gate or (sampler if purpose == "recording" else None)
@@ -111,42 +117,40 @@ class QueueMode:
         jobs = self._enqueued(crew)
         case.record = replace(case.record, jobs=tuple(jobs))
         await self._ask_for_settings()
+        if kin is not None:
+            kin.owns(case.record.ids)
         running = Running(purpose, strike, case, since, started)
         if reordered is not None:
             await ordering.in_other_order(self, seat, reordered, running, jobs)
         quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline)
         struck: Struck | None = None
-        watch = self._tasks.start(f"quiet {case.record.id}", quiet.reached(seat))
+        label = point.job if point is not None else ""
         try:
-            if gate is not None:
-                await first_of(gate.fired, watch, seconds=lane.stage.deadline)
+            await self._struck_or_quiet(gate, quiet, seat, running)
             if gate is not None and gate.fired.is_set():
-                watch.cancel()
                 running.fired = True
                 running.diverged = divergence(lane, seat.slot.name, gate, self.points)
                 await seat.slot.drain()
-                struck = Struck(self, crew, running, gate, seat, quiet)
+                struck = Struck(self, crew, running, gate, seat, quiet, kin, label)
                 seat = await queue_strikes.carry_out(struck)
-            else:
-                running.unsettled = await watch
-                if reordered is not None:
-                    running.fired = ordering.came_so(self, reordered, jobs)
-                elif strike is not None and not gated and not running.unsettled:
-                    struck = Struck(self, crew, running, None, seat, quiet)
-                    seat = await queue_strikes.deliver_again(struck)
+            elif reordered is not None:
+                running.fired = ordering.came_so(self, reordered, jobs)
+            elif strike is not None and not gated and not running.unsettled:
+                struck = Struck(self, crew, running, None, seat, quiet, kin, label)
+                seat = await queue_strikes.deliver_again(struck)
         finally:
-            watch.cancel()
             for one in crew.seats:
                 if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     one.slot.gate = None
             await sampler.close()
-        return await self._ended(running, seat, struck, quiet, sampler)
+        return await self._ended(running, seat, struck, quiet, sampler, kin)
 
     async def _ended(
-        self, running: Running, seat: Seat, struck: Struck | None, quiet: Quiet, sampler: Sampler
+        self, running: Running, seat: Seat, struck: Struck | None, quiet: Quiet, sampler: Sampler, kin: Kin | None
     ) -> TrialRecord:
         """Settles what is to settle, and closes the trial; `seat` has the word on how the jobs ended."""
-        lane, crew, jobs = self.lane, self._crew, running.case.record.jobs
+        lane, crew = self.lane, self._crew
+        jobs: Sequence[str] = running.case.record.jobs
         if lane.rig.settle and not running.unsettled:
             await settle(lane, running)
             running.unsettled = await quiet.reached(crew.active)
@@ -155,7 +159,9 @@ class QueueMode:
         running.settled = not running.unsettled
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
         running.deliveries -= struck.others if struck is not None else 0
-        running.filed = seat.filed(jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
+        if kin is not None:
+            running.tree, jobs = kin.tree, kin.jobs
+        running.filed = crew.filed(seat, jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
         if running.filed and running.purpose in ("warm-up", "recording"):
             running.problems.append(f"the job failed in a clean run: {running.filed}")
         if running.settled and not running.problems:
@@ -163,6 +169,31 @@ class QueueMode:
         for one in struck.used if struck is not None else ():
             await crew.retire(one)
         return await record(lane, self.key, running)
+
+    def _kin(self) -> Kin | None:
+        """The family of the case that comes, where its jobs are followed."""
+        late = self.settings.guarantee == "at-least-once"
+        for seat in self._crew.seats:
+            seat.one_at_a_time(self.follow, late=late)
+        return Kin(self.lane.trace) if self.follow else None
+
+    async def _struck_or_quiet(self, gate: Armed | None, quiet: Quiet, seat: Seat, running: Running) -> None:
+        """Waits until the strike's point is reached, or all is quiet. A job that only the rig's hooks cause, such as a
+        relay, has points too where jobs are followed."""
+        lane = self.lane
+        for hooked in (False, True):
+            watch = self._tasks.start(f"quiet {running.case.record.id}", quiet.reached(seat))
+            try:
+                if gate is not None:
+                    await first_of(gate.fired, watch, seconds=lane.stage.deadline)
+                if gate is not None and gate.fired.is_set():
+                    return
+                running.unsettled = await watch
+            finally:
+                watch.cancel()
+            if hooked or not self.follow or not lane.rig.settle or running.unsettled:
+                return
+            await settle(lane, running)
 
     async def _ask_for_settings(self) -> None:
         if self._settings is None and self.task:
@@ -181,6 +212,14 @@ class QueueMode:
         if sights:
             return list(dict.fromkeys(sight.job for sight in sights))
         raise CaseError(*_why_nothing_came(self.enqueue, crew.settings, crew.producer.slot, self.system.broker))
+
+
+def _armed(strike: Strike, point: Point, kin: Kin | None) -> Armed:
+    """The gate that waits for the point, in the job that it belongs to."""
+    freeze = kind_of(strike.fault) in STOPS
+    if kin is None or not point.job:
+        return Armed(point, strike.when, window=False, freeze=freeze)
+    return Armed(point, strike.when, window=False, freeze=freeze, whose=lambda sight: kin.label(sight.job) == point.job)
 
 
 def _why_nothing_came(function: str, settings: Settings, slot: Slot, broker: str) -> tuple[str]:
@@ -276,6 +315,12 @@ class Crew:
         if self.boot != COLD:
             self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot())
         return self.active
+
+    def filed(self, seat: Seat, jobs: Sequence[str]) -> str:
+        """Empty, or how one of the jobs failed: by the word of this seat, or of another one where it has none."""
+        others = [one for one in self.seats if one is not seat]
+        left = [job for job in jobs if job not in seat.ends]
+        return seat.filed(jobs) or next(filter(None, (one.filed(left) for one in others)), "")
 
     async def retire(self, seat: Seat) -> None:
         """Ends a worker that was struck and lives; the other one is the next trial's."""

@@ -14,6 +14,8 @@ from ..tap.link import Link
 from ..tap.sight import Sight
 from ..workers.sockets import owners
 from .ending import Waiting, ended, told_to_end
+from .expiring import expire_keys
+from .kin import Kin
 from .locks import ends_or_waits
 from .quiet import Quiet
 from .refusing import refuse
@@ -37,6 +39,10 @@ class Struck:
     gate: Armed | None
     seat: Seat
     quiet: Quiet
+    kin: Kin | None = None
+    """The jobs of the case, where they are followed."""
+    label: str = ""
+    """The name of the job that is struck, where there are several."""
     used: list[Seat] = field(default_factory=list)
     """Workers that live and were struck: they are replaced before the next trial."""
     waiting: Waiting | None = None
@@ -97,6 +103,8 @@ async def carry_out(struck: Struck) -> Seat:
     later = sum(one.slot.deliveries for one in struck.crew.seats if one is not struck.seat)
     later += max(struck.seat.slot.deliveries - before, 0)
     struck.running.deliveries_after = later - struck.others
+    if struck.kin is not None:  # what other jobs of the case were given is not this job's redelivery
+        struck.running.deliveries_after = struck.kin.handed_out(struck.hit.job, struck.hit.seq)
     return seat
 
 
@@ -119,7 +127,7 @@ async def _recover(struck: Struck, held: list[str]) -> None:
     broker = lane.addresses[mode.system.broker]
     if note := await mode.system.rewind(broker, held, struck.crew.producer.agent.call):
         struck.note(note)
-    if expired := await lane.expire_keys(mode.settings.lease):
+    if expired := await expire_keys(lane, mode.settings.lease):
         struck.note("expired with the lease: " + ", ".join(expired))
 
 
@@ -290,7 +298,8 @@ async def _duplicate(struck: Struck) -> Seat:
 
 async def _copy(struck: Struck) -> None:
     mode = struck.mode
-    first = next(sight for sight in mode.lane.trace.sights if sight.role == "delivery")
+    mine = struck.kin.delivery(struck.label) if struck.kin is not None and struck.label else None
+    first = mine or next(sight for sight in mode.lane.trace.sights if sight.role == "delivery")
     address = mode.lane.addresses[mode.system.broker]
     await mode.system.duplicate(address, first.unit, struck.crew.producer.agent.call, next_up=True)
     struck.note("the same message was put on the broker once more")

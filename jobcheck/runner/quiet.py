@@ -80,6 +80,8 @@ class Quiet:
         busy = running[0] if running and not self._acknowledged(seat) else ""
         if busy and (seat.tells or silence < SILENCE):
             return self._runs(seat, busy)
+        for job in running:
+            seat.slot.ended(job)  # its worker tells the end of no job: acknowledged, or silent for long enough
         if seat.slot.polls and not seat.slot.asks:
             # It may have more to do behind the ack.
             return self._runs(seat, busy) if busy else "the worker has not asked for the next job yet"

@@ -12,7 +12,7 @@ from ..history.records import NEVER_PASS, Strike, Verdict
 from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
 from .expectations import read_contract
-from .facade import Job, Request, Result
+from .facade import FOLLOW, Job, Request, Result
 from .rig import load_rig
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
@@ -73,6 +73,7 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         handler=failure.handler,
         contracts=tuple(read_contract(text) for text in failure.contracts),
         assume=next((word for word in failure.options if "=" not in word), ""),
+        follow=FOLLOW in failure.options,
         deploy=next((word.partition("=")[2] for word in failure.options if word.startswith("deploy=")), ""),
     )
     return Request(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..aio import wait_for
+from ..clock import left_of
 from ..errors import WaitTimeout, WorkerError
 from ..systems.contract import Dialect
 from ..tap.gate import HoldFetch
 from ..tap.listener import Slot
+from ..tap.turnstile import Turnstile
 from ..workers.output import Line
 from ..workers.sockets import peers
 from ..workers.spec import ProcessSpec, ReadyLine
@@ -69,6 +71,14 @@ class Seat:
         self.slot.settled = 0
         self.slot.taken = {}
 
+    def one_at_a_time(self, wanted: bool, *, late: bool) -> None:
+        """From now on, this worker gets a job when it has ended the one before, or takes them as it likes."""
+        wall, due = self.lane.stage.clock.wall, self.dialect.due
+        if not wanted:
+            self.slot.turnstile = None
+        elif self.slot.turnstile is None:
+            self.slot.turnstile = Turnstile(lambda job: left_of(due.get(job, ""), wall()) > 0, late=late)
+
     async def boot(self) -> None:
         """Starts a worker and waits until it is ready and held at its first fetch.
 
@@ -96,6 +106,7 @@ class Seat:
         worker = await self._boot.start(spec, launch)
         self._worker = worker
         worker.output.subscribe(self._line)
+        lane.hear(worker)
         try:
             # A worker that fetches is ready, whatever it prints; one that waits for its first fetch may print nothing.
             await wait_for(
@@ -142,6 +153,7 @@ class Seat:
             job, how = ended
             self.ends[job] = how
             self.lane.kept[TELLS] = True
+            self.slot.ended(job)
 
     def filed(self, jobs: Sequence[str]) -> str:
         """Empty, or how one of the jobs failed."""

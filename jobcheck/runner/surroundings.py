@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,8 +93,10 @@ def preload_variables(files: Sequence[Path]) -> dict[str, str]:
         if file.suffix == ".py":
             python.append(str(file))
         elif file.suffix in (".js", ".cjs"):
-            node.append(f"--require={shlex.quote(str(file)) if ' ' in str(file) else file}")
+            node.append(f'--require="{file}"' if " " in str(file) else f"--require={file}")
         elif file.suffix == ".rb":
+            if " " in str(file):
+                raise UsageError(f"expected a preload file without spaces in its path, as RUBYOPT knows none: {file}")
             ruby.append(f"-r{file}")
         else:
             raise UsageError(f"expected a preload file that ends in .py, .js, .cjs or .rb, got {file}")

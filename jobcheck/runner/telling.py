@@ -53,6 +53,7 @@ def point_report(point: Point) -> PointReport:
         point.broker,
         point.side,
         point.ordered,
+        point.job,
     )
 
 

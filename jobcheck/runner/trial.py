@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from ..aio import Tasks, wait_for
 from ..errors import CaseError
 from ..history.ids import short_id
-from ..history.records import Effect, Ending, Operation, Point, Strike, TrialRecord
+from ..history.records import Effect, Ending, Member, Operation, Point, Strike, TrialRecord
 from ..tap.gate import Armed
 from ..tap.sight import IN, OUT, Sight
 from ..wire.unit import Change, Kind
@@ -59,6 +59,7 @@ class Running:
     settled: bool = True
     unsettled: str = ""
     filed: str = ""
+    tree: tuple[Member, ...] = ()
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     ending: Ending | None = None
@@ -124,13 +125,13 @@ def kept(lane: Lane) -> tuple[Operation, ...]:
     return lane.trace.operations(lane.stage.redactor.text, sights)
 
 
-def prefix(lane: Lane, worker: str, until: Sight) -> list[tuple[str, str]]:
-    """Upstream and shape of what changed state before this sight, in order."""
+def prefix(lane: Lane, worker: str, until: Sight, *, job: str = "") -> list[tuple[str, str]]:
+    """Upstream and shape of what changed state before this sight, in order; with `job`, of that one alone."""
     out = []
     for sight in lane.trace.sights:
         if sight is until:
             break
-        if sight.worker != worker or sight.role in NOT_KEPT:
+        if sight.worker != worker or sight.role in NOT_KEPT or (job and sight.job != job):
             continue
         if (sight.way == IN and sight.role == "delivery") or _changes(sight):
             out.append((sight.upstream, sight.unit.shape))
@@ -146,12 +147,13 @@ def divergence(lane: Lane, worker: str, gate: Armed, points: Sequence[Point]) ->
     """Empty when the struck run came to its point as the recorded one did; else what was different."""
     if gate.hit is None:
         return ""
+    points = [point for point in points if point.job == gate.point.job]
     place = next((at for at, point in enumerate(points) if point.id == gate.point.id), -1)
     if place < 0 or not all(point.ordered for point in points):
         return ""
     upto = place + (1 if gate.when == "after" and gate.hit.way == IN else 0)
     expected = [(point.upstream, point.shape) for point in points[:upto]]
-    seen = prefix(lane, worker, gate.hit)
+    seen = prefix(lane, worker, gate.hit, job=gate.hit.job if gate.point.job else "")
     if seen == expected:
         return ""
     return f"the run came to its point by another way: expected {_texts(expected)}, saw {_texts(seen)}"
@@ -194,6 +196,7 @@ async def record(lane: Lane, subject: str, running: Running) -> TrialRecord:
         settled=running.settled,
         unsettled=running.unsettled,
         filed=clean.text(running.filed),
+        tree=running.tree,
         operations=kept(lane),
         effects=tuple(_clean(effect, lane) for effect in effects),
         problems=tuple(clean.text(text) for text in (*running.problems, *problems)),

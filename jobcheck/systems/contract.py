@@ -75,10 +75,17 @@ class Meaning:
     """What a message on the broker is to the job system."""
 
     role: str = ""
-    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty."""
+    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty; `chord count` and the like for the
+    counter that starts a chord's body when all parts are done."""
     job: str = ""
     parent: str = ""
     """The job that enqueued this one, where the message says so."""
+    root: str = ""
+    """The first job of the tree that this one belongs to, where the message says so."""
+    task: str = ""
+    """Name of the job's task, where the message says so."""
+    text: str = ""
+    """The job's arguments for a person, where the message says so."""
 
 
 ORPHANED = "orphaned"
@@ -105,11 +112,20 @@ class Waiting:
     """As a text for a person, ids included."""
 
 
-class Dialect(Protocol):
-    """What the messages on the broker mean. One per worker, pure."""
+class Reader(Protocol):
+    """What messages mean. Pure."""
 
     def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
-        """What a unit on the broker means. For an answer: its request, and what that one was said to mean."""
+        """What a unit means. For an answer: its request, and what that one was said to mean."""
+        ...
+
+
+class Dialect(Reader, Protocol):
+    """What the messages on the broker mean. One per worker, pure."""
+
+    @property
+    def due(self) -> Mapping[str, str]:
+        """When a job is to run at the earliest, by its id: ISO 8601; empty: at once."""
         ...
 
     def held(self) -> Sequence[str]:
@@ -171,6 +187,10 @@ class System(Protocol):
         ...
 
     def dialect(self) -> Dialect: ...
+
+    def results(self, kind: str) -> Reader | None:
+        """Reads the messages to an upstream of this kind that is not the broker and may keep results; None: nobody."""
+        ...
 
     async def enqueue_canary(self, call: AgentCall, key: str) -> None:
         """Enqueues a job that does one mark `canary KEY`, and nothing else."""

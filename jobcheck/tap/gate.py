@@ -7,6 +7,7 @@ awaits `Gate` events and then releases or drops what is held.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ..history.records import Point
@@ -53,7 +54,17 @@ class Armed:
     `freeze` the other connections that it has by then are held too, from that message on.
     """
 
-    def __init__(self, point: Point, when: str, *, window: bool, freeze: bool = False) -> None:
+    def __init__(
+        self,
+        point: Point,
+        when: str,
+        *,
+        window: bool,
+        freeze: bool = False,
+        whose: Callable[[Sight], bool] = lambda sight: True,
+    ) -> None:
+        """`whose`: the message is of the job that the point belongs to."""
+        self._whose = whose
         self.point = point
         self.when = when
         self.window = window
@@ -81,7 +92,12 @@ class Armed:
         return self._reached(sight)
 
     def _counts(self, sight: Sight) -> bool:
-        if sight.upstream != self.point.upstream or sight.unit.shape != self.point.shape or sight.role == "noise":
+        if (
+            not self._whose(sight)
+            or sight.upstream != self.point.upstream
+            or sight.unit.shape != self.point.shape
+            or sight.role == "noise"
+        ):
             return False
         if self.point.side == "delivery":
             return sight.role == "delivery" and sight.way == IN

@@ -20,6 +20,7 @@ from .refuse import RefusingProxy
 from .sides import Client
 from .sight import IN, OUT, Sight, Trace
 from .toxic_pipeline import ToxicSet
+from .turnstile import Turnstile
 
 _link_numbers = itertools.count(1)
 
@@ -31,6 +32,14 @@ class Meaning(Protocol):
     def role(self) -> str: ...
     @property
     def job(self) -> str: ...
+    @property
+    def parent(self) -> str: ...
+    @property
+    def root(self) -> str: ...
+    @property
+    def task(self) -> str: ...
+    @property
+    def text(self) -> str: ...
 
 
 class Reader(Protocol):
@@ -165,12 +174,23 @@ class Listener:
             request_unit = sight.request.unit if sight.request is not None else None
             meaning = self._reader.read(unit, request_unit, sight.role)
             sight.role, sight.job = meaning.role, meaning.job
+            if sight.role in ("enqueue", "delivery"):
+                sight.parent, sight.root, sight.task, sight.text = (
+                    meaning.parent,
+                    meaning.root,
+                    meaning.task,
+                    meaning.text,
+                )
         if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL:
             trace.touch()
         if sight.role == "ack" and (way == IN or not link.answers(unit)):
             self.slot.settled += 1
-        if not sight.job or (sight.role == "enqueue" and self.slot.job):
-            sight.job = self.slot.job  # a follow-up job is a step of the job that sends it
+            self.slot.settles(sight.job or (sight.request.job if sight.request is not None else ""))
+        if sight.role == "enqueue":
+            sight.sends = sight.job
+        runs = self.slot.runs
+        if not sight.job or (sight.role == "enqueue" and runs):
+            sight.job = runs  # a follow-up job is a step of the job that sends it
         elif sight.role == "delivery":
             self.slot.job = sight.job
             self.slot.deliveries += 1
@@ -181,7 +201,9 @@ class Listener:
     def ask(self, link: Link, way: str, unit: Unit) -> bool:
         """Records the unit and says whether it is held."""
         sight = self.seen(link, way, unit)
-        gate = self.slot.gate
+        gate, turnstile = self.slot.gate, self.slot.turnstile
+        if turnstile is not None and turnstile.holds(sight):
+            return True
         return gate is not None and gate.holds(sight)
 
 
@@ -200,6 +222,8 @@ class Slot:
         self.gate: Gate | None = None
         self.ignores: Callable[[str, str], bool] | None = None
         """Upstream and shape of what the user wants no points of: it is noise."""
+        self.turnstile: Turnstile | None = None
+        """One job at a time, where jobs and those that they cause are told apart."""
         self.job = ""
         """The job that was delivered last."""
         self.deliveries = 0
@@ -237,6 +261,21 @@ class Slot:
         await self.proxy.start()
 
     @property
+    def runs(self) -> str:
+        """The job that a message belongs to which does not say so itself."""
+        return self.job if self.turnstile is None else self.turnstile.job
+
+    def settles(self, job: str) -> None:
+        """The broker took the ack of a job."""
+        if self.turnstile is not None and self.turnstile.late:
+            self.ended(job)
+
+    def ended(self, job: str) -> None:
+        """The worker is done with a job."""
+        if self.turnstile is not None:
+            self.turnstile.ended(job, self.gate)
+
+    @property
     def links(self) -> list[Link]:
         return [link for listener in self.listeners.values() for link in listener.links]
 
@@ -264,6 +303,8 @@ class Slot:
         self.gate = None
         await asyncio.gather(*(link.cut(deadline) for link in self.links))
         self.job = ""
+        if self.turnstile is not None:
+            self.turnstile.clear()
 
     def release(self) -> None:
         """Takes the gate away and passes on whatever is held."""

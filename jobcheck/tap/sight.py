@@ -32,6 +32,13 @@ class Sight:
     unit: Unit
     role: str = ""
     job: str = ""
+    sends: str = ""
+    """Id of the job that it enqueues."""
+    parent: str = ""
+    root: str = ""
+    task: str = ""
+    text: str = ""
+    """What the message of a job says of it: who caused it, the first job of its tree, its task, its arguments."""
     fate: str = "passed"
     code: str = ""
     reply: Sight | None = field(default=None, repr=False)
@@ -53,6 +60,7 @@ class Trace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.sights: list[Sight] = []
+        self._seq = 0
         self.started = clock.now()
         self.last_at = self.started
         """When the last unit that is no noise was seen."""
@@ -61,16 +69,26 @@ class Trace:
     def begin(self) -> None:
         """Forgets what was seen and starts the clock anew."""
         self.sights = []
+        self._seq = 0
         self.started = self._clock.now()
         self.last_at = self.started
 
     def add(self, worker: str, upstream: str, link: Link, way: str, unit: Unit) -> Sight:
         now = self._clock.now()
-        sight = Sight(len(self.sights) + 1, now - self.started, worker, upstream, link, way, unit)
+        self._seq += 1
+        sight = Sight(self._seq, now - self.started, worker, upstream, link, way, unit)
         self.sights.append(sight)
         if unit.note:
             self.note(f"{upstream}: {unit.note}")
         return sight
+
+    def later(self, sight: Sight) -> None:
+        """It happens now, and not when it was seen: it was held until then."""
+        if sight in self.sights:
+            self.sights.remove(sight)
+            self.sights.append(sight)
+        self._seq += 1
+        sight.seq, sight.at = self._seq, self.now()
 
     def note(self, text: str) -> None:
         """Keeps a sentence for the user, once."""

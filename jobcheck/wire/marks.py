@@ -1,15 +1,27 @@
 """jobcheck's own protocol of one line: `mark <kind> <key>` and the answer `ok`, from any language.
 
 `info`: `mark` (the kind) and `key`.
+
+Beside it, one line of output: `jobcheck-mark: <kind> <key>`, which nobody answers (`told`).
 """
 
 from __future__ import annotations
 
+import re
 from collections import deque
 
 from .shapes import normalise, one_line
 from .stream import StreamDecoder
 from .unit import Change, Kind, Unit, WireError
+
+_TOLD = re.compile(r"""jobcheck-mark: ([^\s"'\\]+)(?: ([^"\x1b\\]*))?""")
+"""A log format may have put something before it, a quote or a colour behind it."""
+
+
+def told(line: str) -> tuple[str, str] | None:
+    """Kind and key of the mark that a line of output tells; None where it tells none."""
+    found = _TOLD.search(line)
+    return (found[1], (found[2] or "").rstrip()) if found else None
 
 
 class MarkDecoder(StreamDecoder):

@@ -79,6 +79,7 @@ class Worker:
 
     def release(self) -> None:
         """Closes the pipes and the log; the tree must be gone. More calls do nothing."""
+        self.drain()
         self._unwatch()
         self._close_read()
         self._close_write()
@@ -243,6 +244,16 @@ class Worker:
         else:
             self._close_read()
 
+    def drain(self) -> None:
+        """Reads what the tree has written so far, without waiting for more."""
+        for _ in range(256):  # bounded: somebody may go on writing to the same pipe
+            if self._read_fd < 0:
+                break
+            before = self.output.bytes
+            self._readable()
+            if self.output.bytes == before:
+                break
+
     def _close_read(self) -> None:
         if self._read_fd >= 0:
             asyncio.get_running_loop().remove_reader(self._read_fd)
@@ -258,13 +269,7 @@ class Worker:
 
     def _ended(self) -> None:
         """The root process has ended: reads what it still had to say, takes its exit code and tells the listeners."""
-        for _ in range(256):  # bounded: an orphan may go on writing to the same pipe
-            if self._read_fd < 0:
-                break
-            before = self.output.bytes
-            self._readable()
-            if self.output.bytes == before:
-                break
+        self.drain()
         if self._popen is not None:
             self.returncode = self._popen.wait()
         self.alive = False

@@ -105,6 +105,31 @@ def test_init_probe_and_explore_show_the_planted_bug_with_its_line(first, shop):
     assert "written" not in again
 
 
+def without_aws(shop: Path, more: str = "") -> None:
+    """Takes AWS out of the rig, whose stand-in takes seconds to start, and adds a function of the developer's."""
+    rig = shop / "tests" / "jobs" / "jobcheck_rig.py"
+    text = "".join(line for line in rig.read_text().splitlines(True) if "aws" not in line)
+    rig.write_text(f"{text}\n\n{more}")
+
+
+PHONE_ORDER = """
+def phone_order(case):
+    from orders.services import place_phone_order
+
+    email = f"case-{case.number}@example.com"
+    case.owns(mail=email, order=place_phone_order(email, {}).pk)
+"""
+
+
+def test_a_job_that_is_enqueued_inside_the_transaction_is_found_with_its_line(shop):
+    without_aws(shop, PHONE_ORDER)
+    found = run(shop, "jobcheck", "explore", "--producer", "phone_order", code=1)
+    title = "✗ job orders.tasks.charge_order is enqueued without a row when the producer dies after broker LPUSH celery"
+    assert f"{title}, before db COMMIT" in " ".join(found.split())
+    assert re.search(r"code +orders/services\.py:\d+ place_phone_order\n", found)
+    assert "2 points, 3 strikes, 3 fired: 2 ok, 1 unexpected" in found
+
+
 READY = """
 from django.apps import AppConfig
 
@@ -121,9 +146,7 @@ class CoreConfig(AppConfig):
 
 def test_an_app_that_queries_while_it_is_imported_shares_no_connection_with_its_forks(shop):
     (shop / "core" / "apps.py").write_text(READY)
-    rig = shop / "tests" / "jobs" / "jobcheck_rig.py"
-    text = "".join(line for line in rig.read_text().splitlines(True) if "aws" not in line)
-    rig.write_text(f"{text}\n\ndef order_id(case):\n    return order_row(case).pk\n")
+    without_aws(shop, "def order_id(case):\n    return order_row(case).pk\n")
     words = ["--handler", "orders.tasks:announce_to_warehouse", "--case", "order_id"]
     said = run(shop, "jobcheck", "explore", *words, "--expect", "at_least_once: warehouse")
     assert "2 points, 3 strikes, 3 fired: 3 ok" in said
@@ -131,11 +154,9 @@ def test_an_app_that_queries_while_it_is_imported_shares_no_connection_with_its_
 
 
 def test_the_apps_own_tests_and_jobchecks_run_side_by_side_and_nothing_leaks_in(shop):
-    jobs = shop / "tests" / "jobs"
-    (jobs / "test_jobcheck.py").write_text(JOBS)
-    rig = (jobs / "jobcheck_rig.py").read_text()  # without AWS, whose stand-in takes seconds to start
-    (jobs / "jobcheck_rig.py").write_text("".join(line for line in rig.splitlines(True) if "aws" not in line))
+    (shop / "tests" / "jobs" / "test_jobcheck.py").write_text(JOBS)
+    without_aws(shop)
     said = run(shop, "pytest", "-n", "2", "-p", "no:cacheprovider", "-q", code=1)
-    assert "4 passed" in said, said  # three of the app's own on SQLite, and the announcement
+    assert "5 passed" in said, said  # four of the app's own on SQLite, and the announcement
     assert "charge_order, handler mode" in said
     assert re.search(r"code +orders/\w+.py:\d+ charge", said)

@@ -87,6 +87,7 @@ class ScenarioLane(Lane):
 
     async def all_effects(self, since: int, cases: list[CaseRecord]) -> tuple[list[Effect], list[str]]:
         """The effects since then with their owners, secrets taken out, and what is wrong with their owners."""
+        self._listen()
         for snapshot in self._snapshots:
             for seen in await snapshot.read():
                 self.ledger.add(seen)

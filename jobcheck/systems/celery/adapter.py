@@ -11,10 +11,11 @@ from typing import Any
 from ...errors import CaseError, UsageError
 from ...services.spec import Address
 from ...wire.unit import Unit
-from ..contract import ORPHANED, THROWN, AgentCall, Blame, Broker, Dialect, DueTimes, Launch, Settings, Waiting
+from ..contract import ORPHANED, THROWN, AgentCall, Blame, Broker, Dialect, DueTimes, Launch, Reader, Settings, Waiting
 from .calls import INSIDE, RECOVER
 from .on_rabbitmq import OnRabbitMQ
 from .on_redis import OnRedis
+from .redis_dialect import ResultsDialect
 from .transport import Transport
 
 SAFE = ("task_acks_late=yes", "task_reject_on_worker_lost=yes", "worker_prefetch_multiplier=1")
@@ -45,6 +46,13 @@ ORPHAN_MEND = "set task_reject_on_worker_lost=True: without it, Celery acknowled
 WIPED = (
     "jobs that wait are gone with the queue's storage, whatever the settings; keep in the database what is to be done, "
     "and enqueue again what has no effect after a while"
+)
+COUNTED = "chord count"
+CHORD_ADVICE = (
+    "the last part of a chord claims the body for some seconds when it counts itself (Celery 5.7), and a part that is "
+    "given out again meanwhile finds the claim of the dead worker, does nothing and is done: the body never comes. No "
+    "setting closes this gap; count the parts in the database and enqueue the body from there, or reconcile: enqueue "
+    "the body again where it has no effect after a while"
 )
 EARLY_MEND = "set task_acks_late=True, task_reject_on_worker_lost=True and worker_prefetch_multiplier=1"
 
@@ -121,6 +129,9 @@ class Celery:
     def dialect(self) -> Dialect:
         return self.transport.dialect()
 
+    def results(self, kind: str) -> Reader | None:
+        return ResultsDialect() if kind == "redis" else None
+
     async def describe(self, call: AgentCall, *, safe: bool, task: str = "") -> Settings:
         try:
             told: dict[str, Any] = await call(RECOVER, "describe", app=self.app)
@@ -188,6 +199,8 @@ class Celery:
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back
             return Blame("settings", settings.mend or ORPHAN_MEND)
+        if COUNTED in passed and settings.guarantee != "at-most-once":
+            return Blame("transport", CHORD_ADVICE)
         return self.transport.blame_loss(passed, settings)
 
 

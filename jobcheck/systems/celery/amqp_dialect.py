@@ -12,6 +12,7 @@ from typing import Any
 
 from ...wire.unit import Kind, Unit
 from ..contract import Meaning
+from .headers import Said, said
 
 NOISE_NAMES = ("celeryev", "pidbox", ".reply.")
 
@@ -50,24 +51,26 @@ class AmqpDialect:
         if shape.startswith("amqp basic.consume"):
             return Meaning("poll")
         if shape.startswith("amqp basic.publish"):
-            job, task, due = _job(info)
-            if job:
-                self.tasks[job], self.due[job] = task, due
-            return Meaning("enqueue", job, _parent(info)) if job else Meaning()
+            message = _message(info)
+            self._note(message)
+            return message.meaning("enqueue") if message.job else Meaning()
         if shape.startswith(("amqp basic.ack", "amqp basic.reject", "amqp basic.nack")):
             return self._settled(info)
         return Meaning()
 
     def _delivered(self, info: Any) -> Meaning:
-        job, task, due = _job(info)
+        message = _message(info)
         channel, tag = info["channel"], info["delivery_tag"]
         if tag <= self._last.get(channel, 0):  # tags begin anew with a connection, whose broker gives all out again
             self.reset_connection()
         self._last[channel] = tag
-        self._held[channel, tag] = job
-        if job:
-            self.tasks[job], self.due[job] = task, due
-        return Meaning("delivery", job)
+        self._held[channel, tag] = message.job
+        self._note(message)
+        return message.meaning("delivery")
+
+    def _note(self, message: Said) -> None:
+        if message.job:
+            self.tasks[message.job], self.due[message.job] = message.task, message.due
 
     def reset_connection(self) -> None:
         """The worker has connected anew: what it held on the connection before is not its own any more."""
@@ -88,14 +91,5 @@ def _names(info: Any) -> str:
     return f"{info.get('exchange', '')} {info.get('routing_key', '')} {info.get('queue', '')}"
 
 
-def _job(info: Any) -> tuple[str, str, str]:
-    """Id, task name and due time, which Celery keeps in the headers."""
-    properties = info.get("properties") or {}
-    headers = properties.get("headers") or {}
-    return str(headers.get("id") or ""), str(headers.get("task") or ""), str(headers.get("eta") or "")
-
-
-def _parent(info: Any) -> str:
-    """Id of the job in which this one was enqueued; empty where it was none."""
-    headers = (info.get("properties") or {}).get("headers") or {}
-    return str(headers.get("parent_id") or "")
+def _message(info: Any) -> Said:
+    return said((info.get("properties") or {}).get("headers") or {})

@@ -5,18 +5,23 @@ MULTI ZADD unacked_index HSET unacked EXEC    the reservation, which makes the d
 MULTI ZREM unacked_index HDEL unacked EXEC    the ack
 LPUSH celery {...}                     an enqueued job
 MULTI SET celery-task-meta-... PUBLISH ... EXEC    the job's result, where Redis is the result backend too
+EVALSHA ... celery-taskset-meta-... .j .t .s ...    a part of a chord counts itself, claims the body, and clears up (a
+                                                    script since Celery 5.7; before it, MULTI ZADD .j ZCOUNT GET EXEC)
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ...wire.unit import Kind, Unit
 from ..contract import Meaning
+from .headers import Said, said
 
 NOISE_KEYS = (b"_kombu.", b"celeryev", b"pidbox", b"unacked_mutex", b".reply.")
 RESULT_KEY = b"celery-task-meta-"
+CHORD_KEY = b"celery-taskset-meta-"
 NOISE_COMMANDS = frozenset(
     {b"PUBLISH", b"SUBSCRIBE", b"PSUBSCRIBE", b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"WATCH", b"UNWATCH"}
 )
@@ -24,20 +29,15 @@ SCRIPTS = frozenset({b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL"})
 POPS = frozenset({b"BRPOP", b"RPOP", b"LPOP", b"BLPOP"})
 
 
-def message_of(payload: object) -> tuple[str, str, str]:
-    """Id, task name and due time (ISO 8601; empty: at once) of a message as kombu stores it; empty where it is none."""
+def message_of(payload: object) -> tuple[Said, str]:
+    """A message as kombu stores it, and its delivery tag; both empty where it is none."""
     if not isinstance(payload, bytes | str):
-        return "", "", ""
+        return Said(), ""
     try:
-        headers = json.loads(payload).get("headers", {})
-        return str(headers.get("id", "")), str(headers.get("task", "")), str(headers.get("eta") or "")
+        message = json.loads(payload)
+        return said(message.get("headers", {})), str(message.get("properties", {}).get("delivery_tag", ""))
     except (ValueError, AttributeError):
-        return "", "", ""
-
-
-def parent_of(payload: bytes | str) -> str:
-    """Id of the job in which this message was sent; empty where it was none."""
-    return str(json.loads(payload)["headers"].get("parent_id") or "")
+        return Said(), ""
 
 
 class RedisDialect:
@@ -45,6 +45,8 @@ class RedisDialect:
 
     def __init__(self) -> None:
         self._held: dict[str, None] = {}
+        self._tags: dict[str, str] = {}
+        """Jobs by delivery tag: a worker may have the next message before it acknowledges the last one."""
         self.tasks: dict[str, str] = {}
         """Task names by job id, as seen."""
         self.due: dict[str, str] = {}
@@ -55,6 +57,7 @@ class RedisDialect:
 
     def reset(self) -> None:
         self._held.clear()
+        self._tags.clear()
 
     def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
         if unit.kind is Kind.REQUEST:
@@ -71,14 +74,16 @@ class RedisDialect:
         executes = unit.shape.startswith("redis EXEC")
         if all(_is_noise(op) for op in ops):
             return Meaning("noise")
+        if chord := chord_role(ops):
+            return Meaning(chord)
         if names & POPS:
             return Meaning("poll")
         if executes and names >= {b"ZREM", b"HDEL"}:
-            return Meaning("ack")  # a rejected job is put back in the same transaction
+            return Meaning("ack", self._job_of(unit, b"ZREM"))  # a rejected job is put back in the same transaction
         if names & {b"LPUSH", b"RPUSH"}:
             return self._enqueue(ops)
         if executes and names == {b"ZADD", b"HSET"}:
-            return Meaning("reserve")
+            return Meaning("reserve", self._job_of(unit, b"ZADD"))
         if all(RESULT_KEY in op[1] for op in ops if len(op) > 1) and names & {b"SET", b"SETEX"}:
             return Meaning("result")
         return Meaning()
@@ -86,19 +91,25 @@ class RedisDialect:
     def _enqueue(self, ops: list[tuple[bytes, ...]]) -> Meaning:
         for op in ops:
             if op[0].upper() in (b"LPUSH", b"RPUSH") and len(op) > 2:
-                job, task, due = message_of(op[2])
-                if job:
-                    self.tasks[job], self.due[job] = task, due
-                    return Meaning("enqueue", job, parent_of(op[2]))
+                message, _ = message_of(op[2])
+                if message.job:
+                    self.tasks[message.job], self.due[message.job] = message.task, message.due
+                    return message.meaning("enqueue")
         return Meaning()
+
+    def _job_of(self, request: Unit, command: bytes) -> str:
+        """The job of the one delivery that this settles or reserves."""
+        jobs = {self._tags.get(tag, "") for tag in _tags(request, command)}
+        return jobs.pop() if len(jobs) == 1 else ""
 
     def _reply(self, unit: Unit, request: Unit, role: str) -> Meaning:
         if role == "poll":
             value: Any = unit.info.get("value")
             if isinstance(value, list) and len(value) == 2:
-                job, task, due = message_of(value[1])
-                self.tasks[job], self.due[job] = task, due
-                return Meaning("delivery", job)
+                message, tag = message_of(value[1])
+                self.tasks[message.job], self.due[message.job] = message.task, message.due
+                self._tags[tag] = message.job
+                return message.meaning("delivery")
         elif role == "reserve" and not unit.failed:
             for tag in _tags(request, b"ZADD"):
                 self._held[tag] = None
@@ -118,11 +129,40 @@ def _tags(request: Unit, command: bytes) -> list[str]:
     ]
 
 
+def _keys(op: tuple[bytes, ...]) -> Sequence[bytes]:
+    """The keys of a command, as far as they matter here: the first argument, or those that a script names."""
+    if op[0].upper() in SCRIPTS and len(op) > 2 and op[2].isdigit():
+        return op[3 : 3 + int(op[2])]
+    return op[1:2]
+
+
+def chord_role(ops: Sequence[tuple[bytes, ...]]) -> str:
+    """What a message that is only about the counter of a chord does; empty for any other message.
+
+    Keys end with `.j` (results), `.s` (size), `.t` (more), `.d` (who has counted) and `.c` (who calls the body).
+    """
+    keys = [key for op in ops for key in _keys(op)]
+    if not keys or not all(CHORD_KEY in key for key in keys):
+        return ""
+    names, ends = {op[0].upper() for op in ops}, {key[-2:] for key in keys}
+    if names & SCRIPTS:
+        return "chord claim" if b".j" not in ends else "chord end" if keys[0].endswith(b".c") else "chord count"
+    if names & {b"ZADD", b"RPUSH"}:
+        return "chord count"
+    return "chord end" if b"DEL" in names else "chord size" if b".s" in ends else "chord"
+
+
+class ResultsDialect:
+    """Reads the messages to a Redis that keeps results and is not the broker."""
+
+    def read(self, unit: Unit, request: Unit | None, role: str) -> Meaning:
+        if unit.kind is not Kind.REQUEST:
+            return Meaning(role)
+        return Meaning(chord_role([op for op in unit.info.get("ops", ()) if op]))
+
+
 def _is_noise(op: tuple[bytes, ...]) -> bool:
-    command = op[0].upper()
-    if command in NOISE_COMMANDS:
+    if op[0].upper() in NOISE_COMMANDS:
         return True
-    keys = op[1:2]
-    if command in SCRIPTS and len(op) > 2 and op[2].isdigit():
-        keys = op[3 : 3 + int(op[2])]
+    keys = _keys(op)
     return bool(keys) and all(any(part in key for part in NOISE_KEYS) for key in keys)

@@ -9,8 +9,10 @@ def _rig(
     acks: str,
     broker: jobcheck.Redis | jobcheck.RabbitMQ | None = None,
     settle: tuple[str, ...] = (),
+    results: str = "",
     effects: dict[str, jobcheck.Rows | jobcheck.Files] | None = None,
 ) -> jobcheck.Rig:
+    more = {} if results in ("", "broker") else {results: jobcheck.redis()}
     return jobcheck.Rig(
         jobcheck.celery("shop.app:app"),
         upstreams={
@@ -19,6 +21,7 @@ def _rig(
             "payments": jobcheck.provider(idempotency="Idempotency-Key"),
             "accounting": jobcheck.provider(idempotency="Idempotency-Key"),
             "mail": jobcheck.smtp(),
+            **more,
         },
         env={
             "BROKER_URL": "{broker.url}",
@@ -29,6 +32,7 @@ def _rig(
             "SMTP_PORT": "{mail.port}",
             "PDF_FOLDER": "{folder}/pdf",
             "SHOP_ACKS": acks,
+            **({"RESULT_URL": f"{{{results}.url}}"} if results else {}),
         },
         settle=settle,
         effects=effects or {},
@@ -45,6 +49,9 @@ RELAY = ("shop.producers:run_relay",)
 shop_with_relay = _rig("late", settle=RELAY)
 """The same shop with the relay that a scheduler runs: it comes again after whatever went wrong."""
 shop_with_relay_on_rabbitmq = _rig("late", jobcheck.rabbitmq(), settle=RELAY)
+shop_with_results = _rig("late", results="broker")
+"""The same shop with a result backend, which chords need."""
+shop_with_results_on_rabbitmq = _rig("late", jobcheck.rabbitmq(), results="results")
 
 STATUSES = {"status": jobcheck.rows("db", "select id as invoice_id, status from invoices")}
 shop_with_statuses = _rig("late", effects=STATUSES)
@@ -165,6 +172,33 @@ def charge_in_step(case: jobcheck.Case) -> None:
     from shop.backoff import charge_in_step
 
     charge_in_step.delay(invoice_row(case))
+
+
+def settle_right(case: jobcheck.Case) -> None:
+    """A chain of two jobs. Explored with --follow."""
+    from shop.chains import settle_right
+
+    settle_right(invoice_row(case))
+
+
+def settle_wrong(case: jobcheck.Case) -> None:
+    from shop.chains import settle_wrong
+
+    settle_wrong(invoice_row(case))
+
+
+def print_book(case: jobcheck.Case) -> None:
+    """A job that starts a chord of three and its body."""
+    from shop.chains import print_book
+
+    print_book.delay(invoice_row(case))
+
+
+def remind(case: jobcheck.Case) -> None:
+    """A job whose follow-up comes a second later."""
+    from shop.chains import remind
+
+    remind.delay(invoice_row(case))
 
 
 def create_commit_then_push(case: jobcheck.Case) -> None:

@@ -19,6 +19,7 @@ def seat(**values: Any) -> Any:
         taken=values.get("taken", {}),
         deliveries=values.get("deliveries", len(values.get("taken", {}))),
         settled=values.get("settled", 0),
+        ended=lambda job: None,
         drain=lambda: asyncio.sleep(0),
         polls=values.get("polls", False),
         asks=values.get("asks", False),

@@ -7,7 +7,8 @@ from . import settings
 app = Celery(
     "shop",
     broker=settings.BROKER_URL,
-    include=["shop.jobs", "shop.variants", "shop.at_once", "shop.backoff", "shop.statuses"],
+    backend=settings.RESULT_URL,
+    include=["shop.jobs", "shop.variants", "shop.at_once", "shop.backoff", "shop.chains", "shop.statuses"],
 )
 app.conf.update(
     task_ignore_result=True,

@@ -3,6 +3,8 @@
 import os
 
 BROKER_URL = os.environ["BROKER_URL"]
+RESULT_URL = os.environ.get("RESULT_URL") or None
+"""Where results go: chords need it, and nothing else here."""
 DATABASE_URL = os.environ["DATABASE_URL"]
 PAYMENTS_URL = os.environ["PAYMENTS_URL"]
 ACCOUNTING_URL = os.environ["ACCOUNTING_URL"]

@@ -32,6 +32,16 @@ def test_a_checkout_charges_and_mails(client, customer, product, charges, django
     assert mail.outbox[0].to == ["ada@example.com"]
 
 
+def test_a_phone_order_is_charged_and_makes_an_account(db, product, charges):
+    from orders.services import place_phone_order
+
+    order = place_phone_order("bob@example.com", {product: 1})
+    order.refresh_from_db()
+    assert order.status == Order.Status.PAID
+    assert order.customer.username == "bob@example.com"
+    assert charges == [order.pk]
+
+
 def test_an_order_is_charged_once(customer, charges):
     from orders.tasks import charge_order
 
