@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..config import ASSUME, BOOTS, rig_from, seconds
+from ..config import ASSUME, seconds
 from ..errors import UsageError
-from .options import Project, deadline_option, fail_on_option, keep_bodies_option, reports_option, seed_option
+from .options import (
+    Project,
+    command_line,
+    deadline_option,
+    fail_on_option,
+    job_options,
+    keep_bodies_option,
+    opened_rig,
+    reports_option,
+    seed_option,
+)
 
 if TYPE_CHECKING:
     from ..checks.contracts import Contract
@@ -22,13 +31,10 @@ if TYPE_CHECKING:
 
 @click.command("explore")
 @click.argument("function", required=False)
-@click.option("--rig", metavar="FILE:NAME", help="The rig, such as tests/rig.py:shop (default: [tool.jobcheck] rig).")
-@click.option("--handler", metavar="MODULE:FUNCTION", help="Explore this job function itself, without a queue.")
-@click.option("--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments.")
+@job_options
 @click.option("--producer", metavar="MODULE:FUNCTION", help="Explore the code that stores a row and enqueues a job.")
 @click.option("--expect", multiple=True, metavar="CONTRACT", help="'exactly_once: payments POST /charges'; may repeat.")
 @click.option("--assume", type=click.Choice(ASSUME), help="Run the workers with safe settings, whatever the app's are.")
-@click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
 @click.option("--lanes", type=click.IntRange(1), help="Jobs that are explored side by side (default: 2).")
 @click.option(
     "--faults",
@@ -73,7 +79,6 @@ def command(
     from ..runner.asked import deployed, strikes_of
     from ..runner.expectations import exit_code_of, read_contract
     from ..runner.facade import Request
-    from ..runner.rig import load_rig
     from ..seeds import fresh_seed
     from .carry import tell
     from .screens import out
@@ -81,15 +86,11 @@ def command(
     project = Project(rig=rig, **options)
     settings = project.settings
     contracts = tuple(read_contract(text, "--expect") for text in expect)
-    reference, base = rig_reference(rig, settings.rig, project.folder)
-    for folder in (str(base), str(project.folder)):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-    loaded = load_rig(reference, base=base)
+    loaded, reference = opened_rig(project, rig)
     request = Request(
-        command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
+        command=command_line(),
         rig=loaded,
-        rig_reference=rig_from(reference, base, project.folder),
+        rig_reference=reference,
         jobs=deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow), deploy),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
@@ -105,18 +106,6 @@ def command(
     )
     request.name = "-".join(job.subject for job in request.jobs)
     return exit_code_of(tell(_carried_out(request), out(), fail_on=settings.fail_on), settings.fail_on)
-
-
-def rig_reference(given: str | None, configured: str, project: Path) -> tuple[str, Path]:
-    """How the rig is named, and the folder from which its path counts."""
-    if given:
-        return given, Path.cwd()
-    if configured:
-        return configured, project
-    raise UsageError(
-        "no rig: neither --rig nor [tool.jobcheck] rig in pyproject.toml names one",
-        hint="--rig tests/rig.py:shop",
-    )
 
 
 def jobs_of(

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..config import FAIL_ON, Settings, merged, project_of, read_settings, with_profile
+from ..config import BOOTS, FAIL_ON, Settings, merged, project_of, read_settings, rig_from, with_profile
+from ..errors import UsageError
 
 if TYPE_CHECKING:
     from ..runner.facade import Redaction
+    from ..runner.rig import Rig
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def job_options(function: F) -> F:
+    """Whose job, which one, and how its workers are booted."""
+    for option in reversed(
+        (
+            click.option(
+                "--rig", metavar="FILE:NAME", help="The rig, such as tests/rig.py:shop (default: [tool.jobcheck] rig)."
+            ),
+            click.option(
+                "--handler", metavar="MODULE:FUNCTION", help="Take this job function itself, without a queue."
+            ),
+            click.option(
+                "--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments."
+            ),
+            click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote)."),
+        )
+    ):
+        function = option(function)
+    return function
 
 
 def seed_option(function: F) -> F:
@@ -66,3 +90,24 @@ class Project:
     def reports(self, given: Path | None) -> Path:
         """The folder of the run folders: as given, from here; else the project's own."""
         return given if given is not None else self.folder / self.settings.reports
+
+
+def command_line() -> str:
+    """What was typed, to be pasted."""
+    return " ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])])
+
+
+def opened_rig(project: Project, given: str | None) -> tuple[Rig, str]:
+    """The rig that `--rig` or else the project names, and its name as it is found again from the project. Raises
+    UsageError."""
+    from ..runner.rig import load_rig
+
+    if not given and not project.settings.rig:
+        raise UsageError(
+            "no rig: neither --rig nor [tool.jobcheck] rig in pyproject.toml names one", hint="--rig tests/rig.py:shop"
+        )
+    reference, base = (given, Path.cwd()) if given else (project.settings.rig, project.folder)
+    for folder in (str(base), str(project.folder)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    return load_rig(reference, base=base), rig_from(reference, base, project.folder)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ..config import BOOTS, rig_from
 from ..errors import EXIT_OK, EXIT_UNKNOWN
-from .explore import jobs_of, rig_reference
-from .options import Project, reports_option, seed_option
+from .explore import jobs_of
+from .options import Project, command_line, job_options, opened_rig, reports_option, seed_option
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -24,10 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("probe")
 @click.argument("function", required=False)
-@click.option("--rig", metavar="FILE:NAME", help="The rig, such as tests/rig.py:shop (default: [tool.jobcheck] rig).")
-@click.option("--handler", metavar="MODULE:FUNCTION", help="Run this job function itself, without a queue.")
-@click.option("--case", metavar="MODULE:FUNCTION", help="What makes the rows of --handler and returns its arguments.")
-@click.option("--boot", type=click.Choice(BOOTS), help="How workers are booted (default: zygote).")
+@job_options
 @seed_option
 @reports_option
 def command(
@@ -48,20 +43,15 @@ def command(
     """
     from ..report.screen import Screen
     from ..runner.facade import Request
-    from ..runner.rig import load_rig
     from .screens import out
 
     project = Project(rig=rig, **options)
     settings = project.settings
-    reference, base = rig_reference(rig, settings.rig, project.folder)
-    for folder in (str(base), str(project.folder)):
-        if folder not in sys.path:
-            sys.path.insert(0, folder)
-    loaded = load_rig(reference, base=base)
+    loaded, reference = opened_rig(project, rig)
     request = Request(
-        command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
+        command=command_line(),
         rig=loaded,
-        rig_reference=rig_from(reference, base, project.folder),
+        rig_reference=reference,
         jobs=jobs_of(loaded, function, handler, case, (), settings.assume)[:1],
         seed=settings.seed or 0,
         reports=project.reports(reports),

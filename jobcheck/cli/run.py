@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import EXIT_OK, UsageError
-from .options import Project, keep_bodies_option, reports_option, seed_option
+from .options import Project, command_line, keep_bodies_option, reports_option, seed_option
 from .scenario_files import expanded
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _run(
     series = Series(bus)
     request = ScenarioRequest(
         files=files,
-        command=" ".join(["jobcheck", *map(shlex.quote, sys.argv[1:])]),
+        command=command_line(),
         seed=seed,
         reports=reports,
         name=files[0].stem if len(files) == 1 else "scenarios",

@@ -36,7 +36,7 @@ from .queue import QueueMode
 from .rig import Rig
 from .stage import DEADLINE, Stage
 from .trial import Mode
-from .versions import rig_at, version_of
+from .versions import check_version, rig_at, version_of
 
 T = TypeVar("T")
 FOLLOW = "follow=yes"
@@ -109,6 +109,8 @@ async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
     if request.project is not None:
         accepted.load(request.project)  # what is wrong with it is told before the run, not after it
+    for version in dict.fromkeys(job.deploy for job in request.jobs if job.deploy):
+        await asyncio.to_thread(check_version, version, request.rig, _base(request))  # before anything is started
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment: dict[str, Any] = {
@@ -225,10 +227,14 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
         lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot, follow=job.follow
     )
     if job.deploy:
-        folder = request.project or Path.cwd()
-        version = version_of(job.deploy, request.rig, base=folder, temp=lane.folder / "next")
+        version = version_of(job.deploy, request.rig, base=_base(request), temp=lane.folder / "next")
         mode.next_rig = rig_at(request.rig, version)
     return mode
+
+
+def _base(request: Request) -> Path:
+    """From where the path of a version counts."""
+    return request.project or Path.cwd()
 
 
 def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:

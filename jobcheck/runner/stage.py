@@ -31,7 +31,7 @@ from ..tap.listener import Slot
 from ..tap.refuse import RefusingProxy
 from ..tap.sight import Trace
 from ..wire.registry import decoder_for
-from ..workers import platform
+from ..workers import clock_pages, platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
 from ..workers.pace import pace
@@ -250,7 +250,7 @@ class Stage:
             await self.supervisor.close()
             self.guardian.close()
             if self.pace is not None:
-                self.pace.sweep()
+                clock_pages.sweep()
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

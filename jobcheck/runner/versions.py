@@ -56,24 +56,32 @@ def version_of(text: str, rig: Rig, *, base: Path, temp: Path, name: str = "", p
 
     A revision is checked out below `temp`, which the caller removes. Raises UsageError when it is none of them.
     """
+    check_version(text, rig, base)
     path = base / text
     if path.is_dir():
         return Version(name or path.resolve().name, path.resolve(), python)
     if path.is_file() and os.access(path, os.X_OK):
         # Not resolved: the python of a virtual environment is a link, and knows itself by where the link is.
         return Version(name or text, None, str(path.absolute()))
-    if not is_revision(text, rig.folder):
-        known = _top(rig.folder) is not None
-        why = "no such revision in the repository of {}" if known else "{} is in no git repository"
-        raise UsageError(
-            f"expected a folder, a Python interpreter or a git revision, got {text!r}: no such path, and "
-            + why.format(rig.folder),
-            hint="a folder that holds the app's package, or a tag, branch or commit (git fetch --tags in CI)",
-        )
     top = _top(rig.folder)
     assert top is not None
     tree = checkout(text, top, temp)
     return Version(name or text, tree / rig.folder.relative_to(top), python, text)
+
+
+def check_version(text: str, rig: Rig, base: Path) -> None:
+    """Raises UsageError unless a folder or a Python interpreter (from `base`), or a git revision, is called so.
+    Nothing is checked out; git is asked, which may take a moment."""
+    path = base / text
+    if path.is_dir() or (path.is_file() and os.access(path, os.X_OK)) or is_revision(text, rig.folder):
+        return
+    known = _top(rig.folder) is not None
+    why = "no such revision in the repository of {}" if known else "{} is in no git repository"
+    raise UsageError(
+        f"expected a folder, a Python interpreter or a git revision, got {text!r}: no such path, and "
+        + why.format(rig.folder),
+        hint="a folder that holds the app's package, or a tag, branch or commit (git fetch --tags in CI)",
+    )
 
 
 def checkout(revision: str, repository: Path, temp: Path) -> Path:

@@ -17,7 +17,7 @@ import signal
 from dataclasses import dataclass, field
 
 from ..clock import REAL
-from . import platform
+from . import clock_pages, platform
 from .platform import Process
 
 POLITE_SECONDS = 0.5
@@ -131,6 +131,7 @@ def sweep(watched: Watched, spare: set[int], unborn: bytes = b"") -> None:
         select.select([], [], [], PAUSE)
     for folder in watched.folders:
         shutil.rmtree(folder, ignore_errors=True)
+    clock_pages.sweep()
 
 
 def _being_born(command: bytes, since: int, spare: set[int]) -> bool:

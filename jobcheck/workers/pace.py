@@ -16,11 +16,9 @@ from pathlib import Path
 
 from ..clock import Clock
 from ..errors import ServiceError, WaitTimeout
-from .platform import process
 from .spec import ProcessSpec
 from .supervisor import Supervisor
 
-SHARED_MEMORY = Path("/dev/shm")
 WAITS = Path(__file__).parent / "inside" / "waits.py"
 ANSWERS_WITHIN = 20.0
 """Seconds of real time; longer means a wait that never ends, or a machine that is too busy to tell."""
@@ -82,14 +80,6 @@ class Pace:
             f"{way} with a timeout does not follow the faster clock in {python}: what waits so is unknown, not hung"
             for way in stuck
         ]
-
-    def sweep(self) -> None:
-        """Removes what libfaketime leaves in shared memory for each process that was killed, one page a process."""
-        for pattern in ("faketime_shm_*", "sem.faketime_sem_*"):
-            for path in SHARED_MEMORY.glob(pattern):
-                number = path.name.rpartition("_")[2]
-                if number.isdigit() and process(int(number)) is None:
-                    path.unlink(missing_ok=True)
 
     def _refused(self, python: str, why: str) -> ServiceError:
         return ServiceError(

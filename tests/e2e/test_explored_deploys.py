@@ -14,7 +14,7 @@ from jobcheck.runner.asked import deployed, queue_job
 from jobcheck.runner.facade import Request
 from jobcheck.runner.rig import load_rig
 
-from . import tiny
+from . import bad_day, tiny
 
 
 def explored(folder: Path, next_version: str) -> SubjectReport:
@@ -62,3 +62,13 @@ def test_a_next_version_that_cannot_read_it_fails_what_the_old_worker_gave_back(
 def test_a_handler_without_its_queue_has_no_worker_to_replace() -> None:
     with pytest.raises(UsageError, match="a deploy replaces a worker"):
         deployed([], "v2")
+
+
+def test_a_version_that_is_not_there_is_told_before_anything_is_started(tmp_path: Path) -> None:
+    folder = bad_day.project(tmp_path / "project")
+    ended = bad_day.jobcheck(
+        folder, "explore", "enqueue", "--expect", "at_least_once: mark done", "--deploy", "nowhere"
+    )
+    ended.says(3, "expected a folder, a Python interpreter or a git revision, got 'nowhere': no such path, and")
+    assert "redis" not in ended.err
+    assert not (folder / "reports").exists()

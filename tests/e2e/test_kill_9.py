@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .bad_day import ESCAPES, QUEUE, ROW, SLOW, WITH_DATABASE, at, jobcheck, kept, project, start
+from .bad_day import ESCAPES, QUEUE, ROW, SLOW, WITH_DATABASE, Run, at, jobcheck, kept, project, start
 
 MOMENTS = ("a guardian", "copying a database", "both servers", "strikes")
 
@@ -54,3 +54,22 @@ def test_a_prefork_pool_and_a_child_that_left_its_session_are_gone_and_memory_is
 def test_the_next_run_is_right(folder: Path) -> None:
     jobcheck(folder, "explore", *QUEUE, "--max-points", "1").says(0, "1 fired: 1 ok")
     assert kept(folder)[-1] == "end"
+
+
+def test_nothing_of_a_faster_clock_stays_in_shared_memory(folder: Path) -> None:
+    """libfaketime keeps a page for each process; one that is killed leaves it behind."""
+    (folder / "fast.yaml").write_text(
+        "title: fast\nrig: rig.py:tiny\nworkload: {enqueue: enqueue, count: 100, rate: 1/s}\nworkers: 1\n"
+        "clock: {speed: 2}\nexpect:\n  - at_least_once: mark done\n"
+    )
+
+    def pages(run: Run) -> list[Path]:
+        numbers = {path.name.rpartition("_")[2]: path for path in Path("/dev/shm").glob("*faketime_*")}
+        return [path for number, path in numbers.items() if number.isdigit() and int(number) in run.seen]
+
+    with start(folder, "run", "fast.yaml", "--seed", "7") as run:
+        run.says("1 case|100 cases")
+        assert pages(run)
+        run.send(signal.SIGKILL)
+        run.end()
+        assert pages(run) == []
