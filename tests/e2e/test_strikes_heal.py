@@ -1,0 +1,78 @@
+"""What each strike leaves behind when its trial is over: no stopped process, no held byte, no proxy that is down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jobcheck.faults.strikes import FAMILIES, RACE, kind_of
+from jobcheck.history.records import Point, Strike, TrialRecord
+from jobcheck.runner import explore
+from jobcheck.runner.queue import QueueMode
+from jobcheck.tap.sight import IN, OUT
+
+from . import tiny
+
+pytestmark = pytest.mark.timeout(300)
+KINDS = [kind for kinds in FAMILIES.values() for kind in kinds if kind != RACE]
+
+
+def one_of_each(strikes: Sequence[Strike], points: Sequence[Point], count: int) -> list[Strike]:
+    """The last strike of each kind that is not at the broker's own messages, where it has one."""
+    broker = {point.id for point in points if point.broker}
+    found: dict[str, Strike] = {}
+    for strike in sorted(strikes, key=lambda strike: strike.point not in broker):
+        found[kind_of(strike.fault)] = strike
+    return list(found.values())
+
+
+def left_behind(mode: QueueMode) -> list[str]:
+    """What is not as it was, in words."""
+    lane, crew = mode.lane, mode.crew
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
+                found.append(f"stopped: {process}")
+        except psutil.NoSuchProcess:
+            continue
+    if crew.active.slot.gate is not None:
+        found.append(f"{crew.active.slot.name} has a gate")
+    if not crew.active.alive:
+        found.append(f"nobody works on {crew.active.slot.name}")
+    for slot in lane.slots.values():
+        spare = slot is crew.spare.slot  # its own first fetch is held, and nothing else
+        for link in slot.links:
+            if any(link.holding(way) for way in ((IN,) if spare else (IN, OUT))):
+                found.append(f"held: {slot.name} {link.listener.upstream}")
+        found += [f"down: {slot.name} {name}" for name, one in slot.listeners.items() if one.down or one.over]
+    return found
+
+
+def test_no_strike_leaves_anything_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, list[str]] = {}
+    run = QueueMode.run
+
+    async def watched(
+        self: QueueMode, purpose: str, strike: Strike | None = None, point: Point | None = None
+    ) -> TrialRecord:
+        trial = await run(self, purpose, strike, point)
+        if strike is not None:
+            assert trial.fired, strike
+            await self.crew.staffed()
+            seen[kind_of(strike.fault)] = left_behind(self)
+        return trial
+
+    monkeypatch.setattr(QueueMode, "run", watched)
+    monkeypatch.setattr(explore, "sampled", one_of_each)
+    reference = tiny.write(tmp_path, call="[tiny.work.delay(key), tiny.work.delay(key)]")
+    faults = tuple(family for family in FAMILIES if family != "race")
+    subject = tiny.only(tiny.explore(reference, faults=faults, max_points=1, verify=1))
+    assert subject.problem == ""
+    assert set(seen) == set(KINDS)
+    assert seen == {kind: [] for kind in KINDS}
+    assert psutil.Process().children(recursive=True) == []
+    assert [one for one in psutil.Process().net_connections("tcp") if one.status == psutil.CONN_LISTEN] == []
