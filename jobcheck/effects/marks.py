@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from ..aio import Listener
 from ..wire.marks import told
 from .ledger import Ledger
-from .listener import Listener
 
 
 def record(ledger: Ledger, kind: str, key: str) -> None:

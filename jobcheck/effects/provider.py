@@ -12,6 +12,7 @@ from typing import Any
 
 import h11
 
+from ..aio import Listener
 from ..faults.outages import Reply
 from ..services.spec import Provider
 from .answers import Answer, Call, Programmed, Routes, Silence, resolve
@@ -20,7 +21,6 @@ from .bodies import read_body
 from .capacity import Counter
 from .idempotency import IdempotencyKeys, Stored
 from .ledger import Ledger
-from .listener import Listener
 from .outages import CaseOf, Outages, Spell, json_answer, nobody, outage_note, spoiled, told_pause, with_pause
 from .paths import label
 from .resources import Resources

@@ -6,7 +6,7 @@ import asyncio
 
 import h11
 
-from ..aio import Tasks
+from ..aio import Listener
 from ..errors import ServiceError
 from ..seeds import token
 from .api import Api
@@ -17,57 +17,30 @@ LARGEST = 4 * 1024 * 1024
 _READ = 64 * 1024
 
 
-class ApiServer:
+class ApiServer(Listener):
     """Use `start` and `stop`; `host` and `port` say where it listens."""
 
     def __init__(self, api: Api) -> None:
+        super().__init__("toxiproxy api")
         self.api = api
-        self.host = ""
-        self.port = 0
-        self._server: asyncio.Server | None = None
-        self._tasks = Tasks()
         self._turn = asyncio.Lock()
-
-    @property
-    def failures(self) -> list[BaseException]:
-        """What went wrong in connections and was not the client's doing."""
-        return self._tasks.failures
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Listens; with port 0, on a free one. Raises ServiceError."""
         try:
-            self._server = await asyncio.start_server(self._accept, host, port)
+            await super().start(host, port)
         except OSError as error:
             raise ServiceError(
                 f"cannot listen on {host}:{port}: {error.strerror or error}", hint="--port 0 takes a free one"
             ) from None
-        self.host, self.port = self._server.sockets[0].getsockname()[:2]
 
-    async def stop(self) -> None:
-        """Closes the listener and every connection. May be called twice."""
-        if self._server is None:
-            return
-        server, self._server = self._server, None
-        server.close()
-        await self._tasks.close()
-        await asyncio.sleep(0)  # the transports that were just aborted take one turn of the loop to close
-        await server.wait_closed()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._tasks.start("toxiproxy api connection", self._guard(reader, writer))
-
-    async def _guard(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        wire = h11.Connection(h11.SERVER)
         try:
-            wire = h11.Connection(h11.SERVER)
             while await self._one(wire, reader, writer):
                 wire.start_next_cycle()
-        except (ConnectionError, h11.RemoteProtocolError):
-            pass  # the client is gone, or speaks something else
-        except asyncio.CancelledError:
-            writer.transport.abort()
-            raise
-        finally:
-            writer.close()
+        except h11.RemoteProtocolError:
+            pass  # the client speaks something else
 
     async def _one(self, wire: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answers one request; True when another one may follow."""

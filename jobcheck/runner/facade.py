@@ -105,6 +105,24 @@ class Result:
     folder: RunFolder
 
 
+def environment_of(bus: Bus, redaction: Redaction, **more: object) -> dict[str, Any]:
+    """What a report says of its surroundings; each server adds itself when it is started."""
+    environment: dict[str, Any] = {
+        "jobcheck": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(terse=True),
+        **more,
+        **({"bodies": "kept as they are"} if redaction.keep_bodies else {}),
+    }
+
+    def note_service(event: object) -> None:
+        if isinstance(event, ServiceStarted):
+            environment[event.upstream] = f"{event.kind} {event.version} ({event.origin})"
+
+    bus.subscribe(note_service)
+    return environment
+
+
 async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
     if request.project is not None:
@@ -113,20 +131,7 @@ async def explore(request: Request, bus: Bus) -> Result:
         await asyncio.to_thread(check_version, version, request.rig, _base(request))  # before anything is started
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
-    environment: dict[str, Any] = {
-        "jobcheck": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(terse=True),
-        "boot": request.boot,
-        "lanes": request.lanes,
-        **({"bodies": "kept as they are"} if request.redaction.keep_bodies else {}),
-    }
-
-    def note_service(event: object) -> None:
-        if isinstance(event, ServiceStarted):
-            environment[event.upstream] = f"{event.kind} {event.version} ({event.origin})"
-
-    bus.subscribe(note_service)
+    environment = environment_of(bus, request.redaction, boot=request.boot, lanes=request.lanes)
     with folder, Journal(folder) as journal:
         journal.write("run", command=request.command, seed=request.seed, environment=environment)
         logs = folder.path / "output"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
 from ...clock import REAL
 from ...config import RULESETS
 from ...errors import JobcheckError, UsageError
-from ...events import Bus, ScenarioFinished, ServiceStarted
+from ...events import Bus, ScenarioFinished
 from ...faults.describe import describe
 from ...history.report import Report
 from ...scenario.model import Scenario
@@ -22,7 +20,7 @@ from ...store.folder import RunFolder
 from ...store.journal import Journal
 from ...store.redact import USUAL, Redaction
 from ..byhand import Hands
-from ..facade import Result
+from ..facade import Result, environment_of
 from ..rig import Rig
 from ..stage import Stage
 from .check import check_scenario, read_scenario, rig_of
@@ -112,18 +110,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
     loaded = load_all(request.files, request.seed, request.engine, toxiproxy=request.toxiproxy)
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
-    environment: dict[str, Any] = {
-        "jobcheck": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(terse=True),
-        **({"bodies": "kept as they are"} if request.redaction.keep_bodies else {}),
-    }
-
-    def note_service(event: object) -> None:
-        if isinstance(event, ServiceStarted):
-            environment[event.upstream] = f"{event.kind} {event.version} ({event.origin})"
-
-    bus.subscribe(note_service)
+    environment = environment_of(bus, request.redaction)
     seed = loaded[0].seed
     with folder, Journal(folder) as journal:
         journal.write("run", command=request.command, seed=seed, environment=environment)

@@ -16,7 +16,7 @@ broker = server.get_proxy("broker")
 broker.add_toxic(type="latency", name="slow", attributes={"latency": 30})
 seen["toxics"] = sorted(server.get_proxy("broker").toxics())
 broker.destroy_toxic("slow")
-with server.get_proxy("w1:broker").down():
-    seen["down"] = server.get_proxy("w1:broker").enabled
+with server.get_proxy("w1:payments").down():
+    seen["down"] = server.get_proxy("w1:payments").enabled
 server.get_proxy("broker").add_toxic(type="bandwidth", attributes={"rate": 5000})  # and leaves it
 sys.stdout.write(json.dumps(seen))
