@@ -157,9 +157,9 @@ class Agent:
         """Runs library code in the child."""
         return (await self.request("call", file=file, function=function, args=args))["value"]
 
-    async def fork(self, function: str, args: list[Any], kwargs: Mapping[str, Any]) -> int:
-        """Forks a child that runs the function, and gives its pid at once."""
-        answer = await self.request("fork", function=function, args=args, kwargs=dict(kwargs))
+    async def fork(self, function: str, args: list[Any], kwargs: Mapping[str, Any], temporary: str = "") -> int:
+        """Forks a child that runs the function, and gives its pid at once. `temporary` is the folder of its files."""
+        answer = await self.request("fork", function=function, args=args, kwargs=dict(kwargs), temporary=temporary)
         return int(answer["pid"])
 
     async def fork_case(self, function: str, case: Mapping[str, Any]) -> int:

@@ -136,7 +136,7 @@ class HandlerArena(_Arena):
         try:
             for (slot, agent), gate in zip(pairs, gates, strict=True):
                 slot.gate = gate
-                pids[slot] = await agent.fork(self.mode.job, *_arguments(case))
+                pids[slot] = await agent.fork(self.mode.job, *_arguments(case), self.lane.temporary_of(case))
                 ends.append(agent.exit_of(pids[slot]))
                 ends[-1].add_done_callback(lambda _: contest.moved.set())
             contest.sides += [

@@ -114,7 +114,7 @@ class HandlerMode:
     async def start(self, running: Running) -> Fork:
         """One more run of the function, in a fork of its own."""
         running.deliveries += 1
-        pid = await self._handler.fork(self.job, *_arguments(running.case))
+        pid = await self._handler.fork(self.job, *_arguments(running.case), self.lane.temporary_of(running.case))
         return Fork(pid, self._handler.exit_of(pid))
 
     async def kill(self, fork: Fork) -> None:

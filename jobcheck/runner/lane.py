@@ -185,12 +185,27 @@ class Lane:
         ca = str(self.stage.authority.file) if secure else ""
         if slot.proxy is not None:
             mine |= slot.proxy.environment()
+        # Not inside `folder`, which the rig can name: these files are nobody's effects.
+        self.temporary.mkdir(exist_ok=True)
+        mine["TMPDIR"] = str(self.temporary)
         mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name, ca=ca)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
         if self.stage.pace is not None:
             mine |= self.stage.pace.environment()
         return self.stage.environment(mine)
+
+    @property
+    def temporary(self) -> Path:
+        """Where this lane's processes put temporary files. Another lane's are out of sight; they go with the run.
+
+        It is not emptied between trials: a worker outlives its trial, and needs what it wrote while it booted.
+        """
+        return self.stage.folder / f"tmp{self.number}"
+
+    def temporary_of(self, case: Case) -> str:
+        """The same for a process that lives for one trial only."""
+        return str(self.temporary / str(case.record.number))
 
     def _as_the_app_names_it(self, name: str, address: Address) -> Address:
         return secured(address) if wants_tls(self.rig.upstreams.get(name)) else address

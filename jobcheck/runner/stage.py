@@ -41,8 +41,8 @@ from .rig import Rig
 from .surroundings import PRELOAD, surroundings
 
 SCHEMES = {"redis": "redis", "postgres": "postgresql", "rabbitmq": "amqp", "provider": "http", "smtp": "smtp"}
-LONGEST_TEMPORARY = 70
-"""Bytes: a Unix socket's path has at most 104, and ours add up to 30."""
+LONGEST_TEMPORARY = 60
+"""Bytes: a Unix socket's path has at most 104, and ours add up to 40."""
 STOP_GRACE = 10.0
 """Seconds from SIGTERM until SIGKILL, as Docker gives them. (Celery 5.7 on Redis does not come to its end now and then
 when it is told in the middle of a job: 2 of 30 times on a busy machine, without jobcheck.)"""

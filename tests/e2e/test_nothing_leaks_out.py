@@ -136,3 +136,25 @@ def test_the_proxy_answers_no_to_plain_and_to_encrypted_requests() -> None:
         await proxy.close()
 
     asyncio.run(main())
+
+
+NOTE = """
+    from pathlib import Path
+    note = Path(tempfile.gettempdir()) / "note"
+    assert not note.exists() or note.read_text() == key, "another job's file"
+    note.write_text(key)
+    jobcheck.mark("done", key)
+    Path(os.environ["SEEN"]).write_text(str(note))
+"""
+
+
+def test_a_jobs_temporary_files_are_its_own_in_every_trial_and_go_with_the_run(tmp_path: Path) -> None:
+    reference = tiny.write(tmp_path, NOTE, settings="import tempfile\ntempfile.gettempdir()")
+    rig = tmp_path / "rig.py"
+    rig.write_text(rig.read_text().replace("env={", f'env={{"SEEN": "{tmp_path / "seen"}", '))
+    subject = tiny.only(tiny.explore(reference, mode="handler"))
+    assert subject.problem == ""
+    assert {strike.verdict for strike in subject.strikes} == {"ok"}
+    note = Path((tmp_path / "seen").read_text())
+    assert note.parent.parent.name == "tmp0"
+    assert not note.exists()

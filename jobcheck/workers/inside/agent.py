@@ -92,6 +92,18 @@ def share_nothing():
         module.before_fork()
 
 
+def apart(folder):
+    """Temporary files of this process go to a folder of its own below the usual one, unless the rig chose another."""
+    usual = os.environ.get("TMPDIR", "")
+    if not folder or os.path.dirname(folder) != usual:
+        return
+    os.makedirs(folder, exist_ok=True)
+    os.environ["TMPDIR"] = folder
+    module = sys.modules.get("tempfile")
+    if module is not None and module.tempdir == usual:
+        module.tempdir = None  # it remembers what it found first
+
+
 def resolve(function):
     """The object that `module:qualname` or `file.py:qualname` names."""
     where, _, qualname = function.rpartition(":")
@@ -206,6 +218,7 @@ class Agent:
             os.close(read)
             self.connection.close()
             told = {}
+            apart(request.get("temporary", ""))
             if request.get("case") is None:
                 target(*request.get("args", ()), **request.get("kwargs", {}))
             else:
