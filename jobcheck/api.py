@@ -10,6 +10,7 @@ from .marks import mark
 from .runner.overlay import django, overlay
 from .runner.presets import aws, stripe
 from .runner.rig import Files, Rig, Rows, load_rig
+from .runner.roles import Process, Workers, scheduler
 from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
 from .systems.registry import celery
 
@@ -32,12 +33,15 @@ __all__ = [
     "mark",
     "overlay",
     "postgres",
+    "process",
     "provider",
     "rabbitmq",
     "redis",
     "rows",
+    "scheduler",
     "smtp",
     "stripe",
+    "worker",
 ]
 
 redis = Redis
@@ -46,6 +50,8 @@ rabbitmq = RabbitMQ
 provider = Provider
 smtp = Smtp
 rows = Rows
+process = Process
+worker = Workers
 files = Files
 
 

@@ -38,6 +38,7 @@ FOR_FACES = [
     *("runner.facade", "runner.rig", "runner.demo", "runner.asked", "runner.expectations", "runner.judging"),
     *(
         "runner.overlay",
+        "runner.roles",
         "runner.probing",
         "runner.replaying",
         "runner.scenarios.campaign",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 )
 @click.option("--follow", is_flag=True, help="With FUNCTION: the jobs that its job causes too, each at its points.")
 @click.option("--deploy", metavar="VERSION", help="Deploy it at each point: a folder, a Python or a git revision.")
+@click.option("--at", metavar="PROCESS", help="Strike this process of the rig, such as a relay, instead of the worker.")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
 @deadline_option
@@ -60,6 +61,7 @@ def command(
     expect: tuple[str, ...],
     follow: bool,
     deploy: str | None,
+    at: str | None,
     reports: Path | None,
     **options: object,
 ) -> int:
@@ -76,7 +78,7 @@ def command(
 
     Without --expect, the effects of a clean run are shown as contracts to paste.
     """
-    from ..runner.asked import deployed, strikes_of
+    from ..runner.asked import deployed, strikes_of, struck_at
     from ..runner.expectations import exit_code_of, read_contract
     from ..runner.facade import Request
     from ..seeds import fresh_seed
@@ -87,11 +89,12 @@ def command(
     settings = project.settings
     contracts = tuple(read_contract(text, "--expect") for text in expect)
     loaded, reference = opened_rig(project, rig)
+    jobs = deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow), deploy)
     request = Request(
         command=command_line(),
         rig=loaded,
         rig_reference=reference,
-        jobs=deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow), deploy),
+        jobs=struck_at(loaded, jobs, at),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,

@@ -50,17 +50,28 @@ def address(point: Point) -> Address:
 
 
 def recorded(
-    operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "", label: str = ""
+    operations: Sequence[Operation],
+    *,
+    broker: str = "",
+    job: str = "",
+    worker: str = "",
+    label: str = "",
+    others: Sequence[str] = (),
+    looks: bool = False,
 ) -> Recorded:
     """The points of one job in the order of sight.
 
     `broker` names the upstream that is the job system's own. With `job`, only what belongs to that job counts; with
-    `worker`, only what that worker sent. `label` is the job's name, where there are several.
+    `worker`, only what that worker sent; what `others` sent never does. `label` is the job's name, where there are
+    several. `looks`: the worker looks again and again whether there is something to do, so what changes nothing is not
+    even counted.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     points: list[Point] = []
     links: list[int] = []
-    for op, side, answer in _messages(operations, job, worker):
+    for op, side, answer in _messages(operations, job, worker, others):
+        if looks and side == "request" and op.change == "no":
+            continue
         seen[op.upstream, op.shape, side] += 1
         if side == "request" and not _changed(op, answer):
             continue
@@ -84,7 +95,13 @@ def recorded(
 
 
 def reads(
-    operations: Sequence[Operation], *, broker: str = "", job: str = "", worker: str = "", label: str = ""
+    operations: Sequence[Operation],
+    *,
+    broker: str = "",
+    job: str = "",
+    worker: str = "",
+    label: str = "",
+    others: Sequence[str] = (),
 ) -> list[Read]:
     """The first message of each distinct shape that changes nothing: what a lost reply strikes beside the points.
 
@@ -94,7 +111,7 @@ def reads(
     seen: Counter[tuple[str, str]] = Counter()
     found: list[Read] = []
     place = 0
-    for op, side, answer in _messages(operations, job, worker):
+    for op, side, answer in _messages(operations, job, worker, others):
         seen[op.upstream, op.shape] += 1
         if side == "delivery" or _changed(op, answer):
             place += 1
@@ -106,12 +123,12 @@ def reads(
 
 
 def _messages(
-    operations: Sequence[Operation], job: str, worker: str
+    operations: Sequence[Operation], job: str, worker: str, others: Sequence[str] = ()
 ) -> Iterator[tuple[Operation, str, Operation | None]]:
     """What may be struck of a job: its requests and deliveries, each with its side and its answer."""
     answers = {(op.link, op.number): op for op in operations if op.kind == "reply" and op.number}
     for op in operations:
-        if op.worker == PRODUCER or (job and op.job != job) or (worker and op.worker != worker):
+        if op.worker == PRODUCER or op.worker in others or (job and op.job != job) or (worker and op.worker != worker):
             continue
         if side := _side(op):
             yield op, side, answers.get((op.link, op.number)) if side == "request" and op.number else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..checks.producers import is_row
@@ -11,6 +12,7 @@ from .causes import Cause
 from .points import PRODUCER
 from .story import line_of, queued, shown, strike_line, with_effects
 
+_OF_WORKERS = (" takes over", "a new worker is there, and the queue is empty", "the job was not handed out again")
 OUTBOX = (
     "write the wish to enqueue into an outbox table, in the same transaction as the row, and let a relay that runs "
     "again and again enqueue it (a job may then come twice, which a right job bears)"
@@ -91,3 +93,31 @@ def producer_advice(cause: Cause) -> str:
             return "no broker can exclude a second one: let the job bear it, and say at_least_once"
         case _:
             return "put what belongs together into one transaction"
+
+
+def role_story(lines: Sequence[StoryLine], role: str) -> tuple[StoryLine, ...]:
+    """The story of a strike at another process of the app: the workers live, so nobody takes over from them."""
+    kept = [line for line in lines if not (line.kind in ("recovery", "note") and line.text.endswith(_OF_WORKERS))]
+    return tuple(replace(line, text=said_of(role, line.text)) for line in kept)
+
+
+def said_of(role: str, text: str) -> str:
+    """What is said of workers, said of another process of the app."""
+    return text.replace("the whole worker", role).replace("the worker", role)
+
+
+def role_advice(cause: Cause, role: str) -> str:
+    """What would mend a relay; empty where that is not about it."""
+    match cause.verdict:
+        case Verdict.LOST:
+            return (
+                f"{role} lets go of the wish before the job is on the broker: enqueue first, and only then delete or "
+                "mark it (a job may then come twice, which a right job bears)"
+            )
+        case Verdict.DUPLICATED:
+            return (
+                f"{role} cannot exclude a second push, wherever it is killed: let the job bear it, by a marker or an "
+                "idempotency key that comes from the business event"
+            )
+        case _:
+            return ""

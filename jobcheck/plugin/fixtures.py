@@ -15,7 +15,7 @@ from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
 from ..report.text import coverage_line, label, plural, tone
 from ..report.writer import write_all
-from ..runner.asked import deployed, handler_job, producer_job, queue_job, strikes_of
+from ..runner.asked import deployed, handler_job, producer_job, queue_job, strikes_of, struck_at
 from ..runner.expectations import fails, read_contract, unsure
 from ..runner.facade import Job, Redaction, Request, Result, explore, run
 from ..runner.rig import Function, Rig, load_rig
@@ -140,6 +140,7 @@ class RigFixture:
         faults: Faults | None = None,
         follow: bool = False,
         deploy: str = "",
+        at: str = "",
         max_points: int | None = None,
         deadline: str | None = None,
         seed: int | None = None,
@@ -151,13 +152,14 @@ class RigFixture:
         process. `expect` are contracts; without them the test fails and shows those of a clean run to paste.
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
         (kills alone by default, `"all"` for every one). `follow=True` strikes the jobs that the job causes too.
-        `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `deadline="2m"` is for
-        jobs that take longer than half a minute. Each finding is one failed subtest.
+        `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `at="relay"` strikes
+        that process of the rig instead of the worker. `deadline="2m"` is for jobs that take longer than half a minute.
+        Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             job = queue_job(rig, function, contracts, name=name, assume=plan.settings.assume, follow=follow)
-            return deployed([job], deploy)[0]
+            return struck_at(rig, deployed([job], deploy), at)[0]
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
         overrides["deadline"] = deadline

@@ -221,7 +221,7 @@ class QueueArena(_Arena):
             for seat in crew.seats:
                 seat.slot.gate = None
         running.problems += [f"worker {seat.slot.name} ended by itself" for seat in crew.seats if not seat.alive]
-        quiet = Quiet(lane, self.mode.settings, jobs, lane.stage.deadline)
+        quiet = Quiet(lane, self.mode.settings, jobs, lane.stage.deadline, crew.others)
         for seat in crew.seats:
             running.unsettled = running.unsettled or await quiet.reached(seat)
         running.settled = not running.unsettled

@@ -70,6 +70,21 @@ def deployed(jobs: Sequence[Job], version: str | None) -> list[Job]:
     return [replace(job, deploy=version) if job.mode == "queue" else job for job in jobs]
 
 
+def struck_at(rig: Rig, jobs: Sequence[Job], role: str | None) -> list[Job]:
+    """The jobs, with this process of the rig struck in the worker's place, if one is named. Raises UsageError."""
+    if not role:
+        return list(jobs)
+    running = [name for name, one in rig.others.items() if not one.schedules]
+    if role not in running:
+        raise UsageError(
+            f"the rig has no process {role!r} to strike; it has {', '.join(running) or 'none'}",
+            hint='processes={"relay": "python -m shop.relay"} in the rig',
+        )
+    if any(job.mode != "queue" or job.deploy or job.follow for job in jobs):
+        raise UsageError(f"{role} is struck while a job goes through its queue: name the function that begins it alone")
+    return [replace(job, subject=f"{job.subject} at {role}", at=role) for job in jobs]
+
+
 def strikes_of(words: str) -> tuple[str, ...]:
     """The families of strikes that `--faults` names; kills alone for an empty text."""
     return read_faults(words)

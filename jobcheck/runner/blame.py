@@ -27,7 +27,7 @@ async def layer_of(
     if judgement.verdict is Verdict.OK or judgement.verdict in NEVER_PASS:
         return ""
     lost = all(item.verdict is Verdict.LOST or item.effect == NEXT_JOB for item in judgement.broken)
-    if not isinstance(mode, QueueMode) or not lost or trial.strike is None:
+    if not isinstance(mode, QueueMode) or mode.at or not lost or trial.strike is None:
         return HANDLER
     if trial.ending is not None and all(item.effect == NEXT_JOB for item in judgement.broken):
         # Only the app's own handling of SIGTERM takes a job for done that was not: all else is the job system's.

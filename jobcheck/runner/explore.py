@@ -23,6 +23,7 @@ from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
 from .findings import Told, finding, honours_keys
+from .handler import HandlerMode
 from .promises import promises, recorded_of, unused
 from .queue import QueueMode
 from .races import Raced
@@ -168,11 +169,15 @@ class Exploration:
     def _reads(self, trial: TrialRecord) -> tuple[Read, ...]:
         """What changes nothing, of the job's own or, where they are followed, of all its jobs."""
         mode = self.mode
-        if not isinstance(mode, QueueMode):
-            return tuple(pointing.reads(trial.operations, worker="handler"))
+        if isinstance(mode, HandlerMode):
+            return tuple(pointing.reads(trial.operations, worker=mode.worker, broker=mode.broker))
+        assert isinstance(mode, QueueMode)
         if mode.follow:
             return tuple(followed_reads(trial, mode.system.broker))
-        return tuple(pointing.reads(trial.operations, broker=mode.system.broker, job=trial.case.jobs[0]))
+        if mode.at:  # of what a process asks again and again, no question is like another
+            return ()
+        others = mode.lane.company.names
+        return tuple(pointing.reads(trial.operations, broker=mode.system.broker, job=trial.case.jobs[0], others=others))
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):

@@ -26,6 +26,7 @@ from ..store.failures import Failure, Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
 from ..store.redact import USUAL, Redaction
+from .at_role import RoleMode
 from .boots import ZYGOTE
 from .explore import VERIFY, Exploration, Options
 from .handler import HandlerMode
@@ -67,6 +68,8 @@ class Job:
     """The schedule of a race, when that is replayed."""
     follow: bool = False
     """Queue mode: the jobs that the job causes are explored with it."""
+    at: str = ""
+    """Queue mode: the process of the rig that is struck instead of the worker."""
 
 
 @dataclass(slots=True)
@@ -228,9 +231,10 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
         return ProducerMode(lane, job.subject, function)
     if job.mode == "handler":
         return HandlerMode(lane, job.subject, request.rig.reference(job.handler), function)
-    mode = QueueMode(
+    mode = (RoleMode if job.at else QueueMode)(
         lane, job.subject, function, safe=job.assume == "at-least-once", boot=request.boot, follow=job.follow
     )
+    mode.at = job.at
     if job.deploy:
         version = version_of(job.deploy, request.rig, base=_base(request), temp=lane.folder / "next")
         mode.next_rig = rig_at(request.rig, version)
@@ -245,6 +249,7 @@ def _base(request: Request) -> Path:
 def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
     by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
     strikes = tuple(by_id[number] for number in finding.strikes)
+    further = ((DEPLOY, job.deploy), ("at", job.at))
     points = {point.id: point for point in (*exploration.points, *exploration.looks)}
     return Failure(
         id=finding.id,
@@ -256,8 +261,9 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
         points=tuple(points[strike.point] for strike in strikes),
         strikes=strikes,
         contracts=tuple(contract.call for contract in job.contracts),
-        options=tuple(
-            filter(None, (job.assume, f"{DEPLOY}={job.deploy}" if job.deploy else "", FOLLOW if job.follow else ""))
+        options=(
+            *filter(None, (job.assume, FOLLOW if job.follow else "")),
+            *(f"{word}={said}" for word, said in further if said),
         ),
         node=request.node,
         seed=request.seed,

@@ -42,6 +42,8 @@ class HandlerMode:
         self.key = f"{subject}/handler"
         self.job = job
         self.case = case
+        self.broker = ""
+        """The upstream whose points are the job system's own; none where it takes no part."""
         self.points: Sequence[Point] = ()
         self.slot: Slot
         self._handler: Agent

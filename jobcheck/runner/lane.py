@@ -6,7 +6,7 @@ database number, another PostgreSQL database.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from ..tap.sight import Trace
 from ..wire.registry import PROTOCOL_OF, decoder_for
 from ..workers.supervisor import Worker
 from .agents import Agent
+from .company import Company, Readers
 from .rig import Files, Rig, Rows, expand
 from .stage import Stage
 from .surroundings import surroundings
@@ -78,6 +79,7 @@ class Lane:
         """What a mode leaves running for the next subject of the same lane."""
         self.spoilt = False
         """A job was left half done in it: nothing else may run here."""
+        self.company = Company(self)
         self._producer: Producer | None = None
         self._servers: list[Server] = []
         self._snapshots: list[Snapshot] = []
@@ -132,6 +134,7 @@ class Lane:
         return RowsObserver(name, effect.query, self.addresses[effect.upstream])
 
     async def __aexit__(self, *_: object) -> None:
+        await self.company.close()
         for agent in self._agents:
             await agent.close()
         for slot in self.slots.values():
@@ -151,6 +154,11 @@ class Lane:
         slot.ignores = self.rig.ignores if self.rig.ignore else None
         await self.finish(slot)
         return slot
+
+    def unused(self, name: str) -> str:
+        """The name, or one like it that no slot has had yet: files of processes are called by it."""
+        used = sum(known == name or known.startswith(f"{name}.") for known in self.slots)
+        return f"{name}.{used + 1}" if used else name
 
     async def finish(self, slot: Slot) -> None:
         """What a slot has beside its taps."""
@@ -173,13 +181,10 @@ class Lane:
         asks = tls is not None and (protocol != "smtp" or getattr(spec, "tls", "") == STARTTLS)
         await slot.tap(upstream, target, partial(decoder_for, protocol, tls=asks), reader, tls)
 
-    def environment(self, slot: Slot) -> dict[str, str]:
-        """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses."""
-        tapped = {
-            name: self._as_the_app_names_it(name, _moved(address, slot.host, slot.listeners[name].port))
-            for name, address in self.addresses.items()
-            if name in slot.listeners
-        }
+    def environment(self, slot: Slot, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """The environment of a process behind this slot: the rig's variables, filled with the taps' addresses. `env`
+        are a role's own, over them."""
+        tapped = self.tapped(slot)
         secure = any(map(wants_tls, self.rig.upstreams.values()))
         mine = self.stage.authority.environment() if secure else {}
         ca = str(self.stage.authority.file) if secure else ""
@@ -188,7 +193,7 @@ class Lane:
         # Not inside `folder`, which the rig can name: these files are nobody's effects.
         self.temporary.mkdir(exist_ok=True)
         mine["TMPDIR"] = str(self.temporary)
-        mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name, ca=ca)
+        mine |= surroundings(self.rig, tapped, folder=self.folder, name=slot.name, ca=ca, env=env)
         mine["JOBCHECK_MARKS"] = f"{slot.host}:{slot.listeners[MARKS].port}"
         mine["JOBCHECK_STACKS"] = str(self.stack_file(slot))
         if self.stage.pace is not None:
@@ -206,6 +211,19 @@ class Lane:
     def temporary_of(self, case: Case) -> str:
         """The same for a process that lives for one trial only."""
         return str(self.temporary / str(case.record.number))
+
+    def tapped(self, slot: Slot) -> dict[str, Address]:
+        """What a process behind this slot finds where: upstreams at its taps, the app's processes at their ports."""
+        found = {
+            name: self._as_the_app_names_it(name, _moved(address, slot.host, slot.listeners[name].port))
+            for name, address in self.addresses.items()
+            if name in slot.listeners
+        }
+        return {**found, **self.company.addresses}
+
+    async def accompanied(self, *, scenario: bool = False, reader: Readers | None = None) -> None:
+        """The rig's other processes run from now on, as long as the lane is open. Raises WorkerError."""
+        await self.company.start(scenario=scenario, reader=reader)
 
     def _as_the_app_names_it(self, name: str, address: Address) -> Address:
         return secured(address) if wants_tls(self.rig.upstreams.get(name)) else address
@@ -313,10 +331,11 @@ class Lane:
         return all(service.alive for service in self.services.values())
 
     def check_alive(self) -> None:
-        """Raises ServiceError when a server of this lane died, or refuses connections."""
+        """Raises ServiceError when a server of this lane died, WorkerError when one of the app's processes did."""
         for name, service in self.services.items():
             if not service.alive:
                 raise ServiceError(f"{name} ({service.origin}) died during the run", hint=f"see {name}.log in the run")
+        self.company.check()
 
     @property
     def queued(self) -> str:

@@ -36,6 +36,7 @@ class ProducerMode(HandlerMode):
     def __init__(self, lane: Lane, subject: str, function: str) -> None:
         super().__init__(lane, subject, function, function)
         self.key = f"{subject}/{lane.rig.system.name} producer"
+        self.broker = lane.rig.system.broker
         self.settings: Settings
 
     async def open(self) -> None:

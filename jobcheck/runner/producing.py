@@ -16,8 +16,9 @@ from ..explore.search import Read, place_of
 from ..faults.strikes import DEFAULT
 from ..history.records import TrialRecord, Verdict
 from ..history.report import FindingReport, SubjectReport
+from .at_role import RoleExploration, RoleMode
 from .explore import Exploration
-from .producers import WORKER, ProducerMode
+from .producers import ProducerMode
 
 KNOWN = ("kill", "reset")
 """Families of strikes that make sense without a worker."""
@@ -110,4 +111,6 @@ class ProducerExploration(Exploration):
 
 def explores(mode: object) -> type[Exploration]:
     """How a mode is explored."""
+    if isinstance(mode, RoleMode):
+        return RoleExploration
     return ProducerExploration if isinstance(mode, ProducerMode) else Exploration

@@ -15,6 +15,7 @@ from ..explore.points import Recorded, recorded
 from ..faults.strikes import DEPLOY, TERM_GROUP, kind_of
 from ..history.records import Ending, TrialRecord
 from ..services.spec import Provider
+from .handler import HandlerMode
 from .lane import Lane
 from .queue import QueueMode
 from .stage import STOP_GRACE
@@ -52,12 +53,12 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
     settings = mode.settings
     notes += _followed(mode, trials)
     notes.append(f"Celery {settings.version}: {settings.says}")
-    if outcomes and not any(outcome.redelivered for outcome in outcomes):
+    if outcomes and not mode.at and not any(outcome.redelivered for outcome in outcomes):
         notes.append(
             "the job was never run again under these settings, so its handler was not exercised for re-runs; "
             "--assume at-least-once runs it with safe settings"
         )
-    if settings.lease:
+    if settings.lease and not mode.at:
         notes.append(
             f"leases were rewound; the user's own of {settings.lease:g} s was left as it is, "
             "so its length is not proven"
@@ -117,9 +118,13 @@ def recorded_of(mode: Mode, trial: TrialRecord) -> Recorded:
     """The points of the job of this trial."""
     if isinstance(mode, QueueMode) and mode.follow:
         return followed(trial, mode.system.broker)
+    if isinstance(mode, QueueMode) and mode.at:
+        return recorded(trial.operations, broker=mode.system.broker, worker=mode.at, looks=True)
     if isinstance(mode, QueueMode):
-        return recorded(trial.operations, broker=mode.system.broker, job=next(iter(trial.case.jobs), ""))
-    return recorded(trial.operations, worker="handler")
+        job, others = next(iter(trial.case.jobs), ""), mode.lane.company.names
+        return recorded(trial.operations, broker=mode.system.broker, job=job, others=others)
+    assert isinstance(mode, HandlerMode)
+    return recorded(trial.operations, worker=mode.worker, broker=mode.broker)
 
 
 def _filed_as_failed(outcomes: Sequence[Outcome]) -> list[str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ..aio import Tasks
-from ..errors import CaseError, WorkerError
+from ..aio import Tasks, wait_for
+from ..errors import CaseError, WaitTimeout, WorkerError
 from ..faults.strikes import AFTERWARDS, DUPLICATE, ORDER, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..services.base import shown
@@ -15,17 +15,19 @@ from ..services.spec import Address
 from ..systems.contract import Settings, System
 from ..tap.gate import Armed
 from ..tap.listener import Slot
+from ..tap.sight import Sight
+from ..wire.unit import Change
 from . import ordering, queue_strikes
-from .boots import COLD, ZYGOTE
+from .boots import ZYGOTE
+from .crew import Crew
 from .kin import Kin
-from .lane import CANARY, Lane, Producer
+from .lane import CANARY, Lane
 from .queue_strikes import Struck
 from .quiet import Quiet
 from .rig import Rig
 from .seats import Seat
 from .trial import Running, Sampler, divergence, first_of, foreign, record, settle
 
-SEATS = ("w1", "w2")
 AFTER_SUCCESS = f"{DUPLICATE} {AFTERWARDS}"
 """A strike at no message: the job runs to its end first."""
 
@@ -49,6 +51,8 @@ class QueueMode:
         self.points: Sequence[Point] = ()
         self.next_rig: Rig | None = None
         """The rig at the next version of the app, where a deploy is a strike."""
+        self.at = ""
+        """The process of the app that is struck in the worker's place."""
         self.task = ""
         """Name of the job's task, once it was seen on the wire."""
         self._settings: Settings | None = None
@@ -76,6 +80,7 @@ class QueueMode:
         if self._crew_key not in self.lane.kept:
             self.lane.kept[self._crew_key] = await Crew.hire(self.lane, safe=self.safe, boot=self.boot)
         self._crew: Crew = self.lane.kept[self._crew_key]
+        await self.lane.accompanied()
 
     @property
     def _crew_key(self) -> str:
@@ -90,11 +95,27 @@ class QueueMode:
             await crew.staffed()
             if strike is not None and not crew.active.warm:
                 await self._trial("warm-up", None, None)
-            return await self._trial(purpose, strike, point)
+            trial = await self._trial(purpose, strike, point)
+            if purpose == "warm-up" and (role := self._role_of(trial)) != crew.role:
+                await self._goes_to(role)
+                trial = await self._trial(purpose, strike, point)
+            return trial
         except WorkerError:
             self.lane.kept.pop(self._crew_key, None)  # the next one hires anew
             await crew.dismiss()
             raise
+
+    def _role_of(self, trial: TrialRecord) -> str:
+        """Whose queue the job comes by: its workers are those that are struck."""
+        taken = {op.worker for op in trial.operations if op.role == "delivery" and op.job in trial.case.jobs[:1]}
+        return next((one.role for one in self._crew.others if one.slot.name in taken), self._crew.role)
+
+    async def _goes_to(self, role: str) -> None:
+        """Another crew: the workers of this role take the place of the first ones, which live on beside them."""
+        await self._crew.dismiss()
+        crew = await Crew.hire(self.lane, safe=self.safe, boot=self.boot, role=role)
+        self._crew = self.lane.kept[self._crew_key] = crew
+        await crew.staffed()
 
     async def _trial(self, purpose: str, strike: Strike | None, point: Point | None) -> TrialRecord:
         lane, crew = self.lane, self._crew
@@ -107,14 +128,16 @@ class QueueMode:
         gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None
         gate = None
         if gated and strike is not None and point is not None:
-            gate = _armed(strike, point, kin)
-        sampler = Sampler(seat.pids, lane.stack_file(seat.slot), lane.rig)
+            gate = _armed(strike, point, kin, at=self.at)
+        slot, pids = self.aim(seat)
+        sampler = Sampler(pids, lane.stack_file(slot), lane.rig)
         if reordered is None:
-            seat.slot.gate = gate or (sampler if purpose == "recording" else None)
-        seat.begin()
+            slot.gate = gate or (sampler if purpose == "recording" else None)
+        for one in (seat, *crew.others):
+            one.begin()
         started = lane.stage.clock.now()
         case = await (lane.canary_case() if self.enqueue == CANARY else lane.new_case(self.enqueue))
-        jobs = self._enqueued(crew)
+        jobs = await self._relayed(crew, gate.fired if gate is not None else asyncio.Event())
         case.record = replace(case.record, jobs=tuple(jobs))
         await self._ask_for_settings()
         if kin is not None:
@@ -122,26 +145,26 @@ class QueueMode:
         running = Running(purpose, strike, case, since, started)
         if reordered is not None:
             await ordering.in_other_order(self, seat, reordered, running, jobs)
-        quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline)
+        quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline, crew.others)
         struck: Struck | None = None
         label = point.job if point is not None else ""
         try:
             await self._struck_or_quiet(gate, quiet, seat, running)
             if gate is not None and gate.fired.is_set():
                 running.fired = True
-                running.diverged = divergence(lane, seat.slot.name, gate, self.points)
-                await seat.slot.drain()
+                running.diverged = divergence(lane, slot.name, gate, self.points)
+                await slot.drain()
                 struck = Struck(self, crew, running, gate, seat, quiet, kin, label)
-                seat = await queue_strikes.carry_out(struck)
+                seat = await self.carry_out(struck)
             elif reordered is not None:
                 running.fired = ordering.came_so(self, reordered, jobs)
             elif strike is not None and not gated and not running.unsettled:
                 struck = Struck(self, crew, running, None, seat, quiet, kin, label)
                 seat = await queue_strikes.deliver_again(struck)
         finally:
-            for one in crew.seats:
-                if one.slot.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
-                    one.slot.gate = None
+            for each in (slot, *(one.slot for one in crew.seats)):
+                if each.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
+                    each.gate = None
             await sampler.close()
         return await self._ended(running, seat, struck, quiet, sampler, kin)
 
@@ -173,7 +196,7 @@ class QueueMode:
     def _kin(self) -> Kin | None:
         """The family of the case that comes, where its jobs are followed."""
         late = self.settings.guarantee == "at-least-once"
-        for seat in self._crew.seats:
+        for seat in (*self._crew.seats, *self._crew.others):
             seat.one_at_a_time(self.follow, late=late)
         return Kin(self.lane.trace) if self.follow else None
 
@@ -195,18 +218,47 @@ class QueueMode:
                 return
             await settle(lane, running)
 
+    def aim(self, seat: Seat) -> tuple[Slot, Callable[[], Sequence[int]]]:
+        """Whom strikes hit: the taps and the processes."""
+        return seat.slot, seat.pids
+
+    async def carry_out(self, struck: Struck) -> Seat:
+        """Strikes, and waits for the end. Gives the seat whose word on the job counts."""
+        return await queue_strikes.carry_out(struck)
+
     async def _ask_for_settings(self) -> None:
         if self._settings is None and self.task:
             call = self._crew.producer.agent.call
             self._settings = await self.system.describe(call, safe=self.safe, task=self.task)
 
-    def _enqueued(self, crew: Crew) -> list[str]:
-        """Ids of the jobs that the case put on the broker. Raises CaseError with the reason when there is none."""
-        sights = [
+    async def _relayed(self, crew: Crew, hit: asyncio.Event) -> list[str]:
+        """The same, also where the case only leaves a wish, and another process of the app enqueues. None where that
+        process was hit before."""
+        if not self._pushes() and self.lane.company.names:
+            try:
+                await wait_for(
+                    lambda: self._pushes() or hit.is_set() or not self.lane.company.alive,
+                    "a process of the app to enqueue the case's job",
+                    deadline=self.lane.stage.deadline,
+                    every=0.003,
+                )
+            except WaitTimeout:
+                pass  # what is said then says more
+            self.lane.company.check()
+        return [] if hit.is_set() and not self._pushes() else self._enqueued(crew)
+
+    def _pushes(self) -> list[Sight]:
+        """The jobs that were put on the broker for the case, by whoever makes it or relays it."""
+        makers = ("producer", *self.lane.company.names)
+        return [
             sight
             for sight in self.lane.trace.sights
-            if sight.worker == "producer" and sight.role == "enqueue" and sight.job
+            if sight.worker in makers and sight.role == "enqueue" and sight.job
         ]
+
+    def _enqueued(self, crew: Crew) -> list[str]:
+        """Ids of the jobs that the case put on the broker. Raises CaseError with the reason when there is none."""
+        sights = self._pushes()
         for sight in sights:
             self.task = self.task or str(getattr(crew.producer.dialect, "tasks", {}).get(sight.job, ""))
         if sights:
@@ -214,9 +266,14 @@ class QueueMode:
         raise CaseError(*_why_nothing_came(self.enqueue, crew.settings, crew.producer.slot, self.system.broker))
 
 
-def _armed(strike: Strike, point: Point, kin: Kin | None) -> Armed:
-    """The gate that waits for the point, in the job that it belongs to."""
+def _armed(strike: Strike, point: Point, kin: Kin | None, *, at: str) -> Armed:
+    """The gate that waits for the point, in the job that it belongs to. A process of the app says what changes nothing
+    any number of times: that is not counted."""
     freeze = kind_of(strike.fault) in STOPS
+    if at:
+        return Armed(
+            point, strike.when, window=True, freeze=freeze, whose=lambda sight: sight.unit.change is not Change.NO
+        )
     if kin is None or not point.job:
         return Armed(point, strike.when, window=False, freeze=freeze)
     return Armed(point, strike.when, window=False, freeze=freeze, whose=lambda sight: kin.label(sight.job) == point.job)
@@ -245,125 +302,3 @@ def _masked(url: str) -> str:
         return shown(Address.parse(url)) if url else ""
     except ValueError:
         return "no URL"
-
-
-class Crew:
-    """The workers of a lane with their seats, and the producer child."""
-
-    def __init__(self, lane: Lane, settings: Settings, seats: list[Seat], producer: Producer) -> None:
-        self.lane = lane
-        self.settings = settings
-        self.seats = seats
-        self.producer = producer
-        self.active = seats[0]
-        self.boot = ZYGOTE
-        self._tasks = Tasks()
-        self._booting: asyncio.Task[None] | None = None
-        self._paired = False
-        self._newcomer: Seat | None = None
-
-    @classmethod
-    async def hire(cls, lane: Lane, *, safe: bool, boot: str) -> Crew:
-        """Boots the producer, asks the app for its settings, then boots the workers."""
-        system = lane.rig.system
-        producer = await lane.producer()
-        settings = await system.describe(producer.agent.call, safe=safe)
-        lane.broker_is(str(settings.values.get("broker_url", "")))
-        seats = []
-        for name in SEATS:
-            seat_dialect = system.dialect()
-            seats.append(
-                Seat(lane, await lane.slot(f"{name}{'s' if safe else ''}", seat_dialect), seat_dialect, safe, boot)
-            )
-        crew = cls(lane, settings, seats, producer)
-        crew.boot = boot
-        await asyncio.gather(*(seat.boot() for seat in seats[: 2 if boot != COLD else 1]))
-        crew.active.slot.release()
-        return crew
-
-    async def staffed(self) -> None:
-        """Waits until the active worker runs and, with standbys, the spare one is held at its first fetch."""
-        if self._booting is not None:
-            await self._booting
-        if not self.active.alive:
-            raise WorkerError(
-                f"worker {self.active.slot.name} ended by itself between two trials; its last lines:\n    "
-                + "\n    ".join(self.active.tail())
-            )
-
-    async def newcomer(self, rig: Rig) -> Seat:
-        """A worker of another version, held at its first fetch. It has a seat of its own, and stays for one trial."""
-        if self._newcomer is None:
-            dialect = rig.system.dialect()
-            slot = await self.lane.slot(f"next{len(self.lane.slots)}", dialect)
-            self._newcomer = Seat(self.lane, slot, dialect, self.seats[0].safe, COLD)
-            self._newcomer.other_rig = rig
-            self.seats.append(self._newcomer)
-        await self._newcomer.boot()
-        return self._newcomer
-
-    async def second(self, first: Seat) -> Seat:
-        """The other seat, with a worker that is held at its first fetch, while the first one lives."""
-        spare = self._other(first)
-        if not spare.alive:
-            await spare.boot()
-        return spare
-
-    async def replace(self, dead: Seat) -> Seat:
-        """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
-        self.active = await self.second(dead)
-        if self.boot != COLD:
-            self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot())
-        return self.active
-
-    def filed(self, seat: Seat, jobs: Sequence[str]) -> str:
-        """Empty, or how one of the jobs failed: by the word of this seat, or of another one where it has none."""
-        others = [one for one in self.seats if one is not seat]
-        left = [job for job in jobs if job not in seat.ends]
-        return seat.filed(jobs) or next(filter(None, (one.filed(left) for one in others)), "")
-
-    async def retire(self, seat: Seat) -> None:
-        """Ends a worker that was struck and lives; the other one is the next trial's."""
-        await seat.kill()
-        (await self.replace(seat)).slot.release()
-
-    async def dismiss(self) -> None:
-        """Ends the workers, so that none takes a job that is another crew's."""
-        await self.close()
-        for seat in self.seats:
-            await seat.kill()
-            await seat.slot.close()
-
-    @property
-    def spare(self) -> Seat:
-        """The seat that is not the active one."""
-        return self._other(self.active)
-
-    def _other(self, seat: Seat) -> Seat:
-        return next(one for one in self.seats if one not in (seat, self._newcomer))
-
-    async def pair(self) -> None:
-        """Both workers take jobs, until `part`."""
-        await self.staffed()
-        spare = self.spare
-        if not spare.alive:
-            await spare.boot()
-            self._paired = False
-        if not self._paired:
-            spare.begin()
-            spare.slot.release()
-            self._paired = True
-
-    async def part(self) -> None:
-        """One worker takes jobs, and the other one is a spare that is held at its first fetch, as before `pair`."""
-        if not self._paired:
-            return
-        self._paired = False
-        spare = self.spare
-        await spare.kill()
-        spare.begin()
-        if self.boot != COLD:
-            self._booting = self._tasks.start(f"boot {spare.slot.name}", spare.boot())
-
-    async def close(self) -> None:
-        await self._tasks.close()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ..clock import left_of
+from ..errors import WorkerError
 from ..systems.contract import Broker, Settings
 from .lane import Lane
 from .seats import Seat
@@ -21,10 +22,13 @@ SILENCE = 1.5
 
 
 class Quiet:
-    """Waits for quiet on one lane; `jobs` are those of the case."""
+    """Waits for quiet on one lane; `jobs` are those of the case, `others` the workers that serve other queues."""
 
-    def __init__(self, lane: Lane, settings: Settings, jobs: Sequence[str], deadline: float) -> None:
+    def __init__(
+        self, lane: Lane, settings: Settings, jobs: Sequence[str], deadline: float, others: Sequence[Seat] = ()
+    ) -> None:
         self._lane = lane
+        self._others = others
         self._settings = settings
         self._jobs = jobs
         self._deadline = deadline
@@ -44,17 +48,35 @@ class Quiet:
         while lane.stage.clock.now() < end:
             if not seat.alive:
                 return "the worker ended by itself; its last lines: " + " | ".join(seat.tail()[-3:])
-            going = self._moving(seat)
+            self._check()
+            going = self._anywhere(seat)
             if not going:
                 depth = await system.depth(service, broker, self._settings)
-                await seat.slot.drain()  # a delivery that came before the broker's answer is seen before it is judged
-                if depth == 0 and not self._moving(seat):
+                for one in (seat, *self._others):
+                    await (
+                        one.slot.drain()
+                    )  # a delivery that came before the broker's answer is seen before it is judged
+                if depth == 0 and not self._anywhere(seat):
                     return ""
                 going = self._waits(seat) or f"{depth} job(s) on the broker"
             if stuck and self._is_stuck(seat, stuck):
                 return going
             await asyncio.sleep(0.003)
         return f"not quiet after {self._deadline:g} s: {going}"
+
+    def _check(self) -> None:
+        """Raises WorkerError when somebody whom nothing was done to has ended."""
+        self._lane.company.check()
+        for other in self._others:
+            if not other.alive:
+                raise WorkerError(
+                    f"worker {other.slot.name} ended by itself; its last lines:\n    " + "\n    ".join(other.tail())
+                )
+
+    def _anywhere(self, seat: Seat) -> str:
+        """What is still going on at this worker, at those of other queues, or in the app's other processes."""
+        found = self._moving(seat) or next((text for one in self._others if (text := self._moving(one))), "")
+        return found or self._lane.company.busy()
 
     def _is_stuck(self, seat: Seat, seconds: float) -> bool:
         """Nothing moves, and nothing will. A worker that has not said that its job ended gets twice the time."""

@@ -66,6 +66,7 @@ def replay(project: Path, failure_id: str, carry_out: CarryOut, *, times: int, r
 
 def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, verify: int, reports: Path) -> Request:
     subject = failure.subject.partition("#")[0].rpartition("/")[0]
+    said = dict(word.split("=", 1) for word in failure.options if "=" in word)
     job = Job(
         subject=subject,
         mode=failure.mode,
@@ -74,7 +75,8 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         contracts=tuple(read_contract(text) for text in failure.contracts),
         assume=next((word for word in failure.options if "=" not in word), ""),
         follow=FOLLOW in failure.options,
-        deploy=next((word.partition("=")[2] for word in failure.options if word.startswith("deploy=")), ""),
+        deploy=said.get("deploy", ""),
+        at=said.get("at", ""),
     )
     return Request(
         command=f"jobcheck replay {failure.id}",

@@ -17,6 +17,7 @@ from ..errors import UsageError
 from ..services.spec import Address, UpstreamSpec
 from ..systems.contract import System
 from .overlay import Overlay
+from .roles import Process, Workers, read_roles
 
 ANY_ORDER = "any"
 Function = str | Callable[..., Any]
@@ -64,6 +65,10 @@ class Rig:
     preload: str | Sequence[str] = ()
     """Files that run before the app is imported, in every process of it: `.py`, `.js`, `.rb`. They count from the
     rig's file."""
+    workers: Mapping[str, str | Sequence[str] | Workers] = field(default_factory=dict)
+    """Workers beside the first, which serve other queues: `{"mail": "-Q mail -c 2"}`."""
+    processes: Mapping[str, str | Sequence[str] | Process] = field(default_factory=dict)
+    """Other long-running processes of the app: `{"relay": "python -m shop.relay", "web": jobcheck.process(...)}`."""
 
     packages: Sequence[str] = ()
     """Installed packages that the jobs are in, for an app that came from an index: their lines are shown as yours."""
@@ -79,12 +84,20 @@ class Rig:
             )
         if self.order not in ("", ANY_ORDER):
             raise UsageError(f"expected order={ANY_ORDER!r} or none, got {self.order!r}")
+        self.workers = read_roles(self.workers, Workers, self.upstreams)
+        self.processes = read_roles(self.processes, Process, self.upstreams)
+        if both := sorted(set(self.workers) & set(self.processes)):
+            raise UsageError(f"workers and processes of the rig share a name: {', '.join(both)}")
         self.system = self.system.on(self.upstreams[self.system.broker].kind)
-        known = {name: Address("x", "h", 1) for name in self.upstreams}
+        self.system = self.system.beside({name: one.words for name, one in self.crews.items()})
+        known = {name: Address("x", "h", 1) for name in (*self.upstreams, *self.processes)}
         self.preload = (self.preload,) if isinstance(self.preload, str) else tuple(self.preload)
         templates = [(f"env[{variable!r}]", text) for variable, text in self.env.items()]
         for one in self.overlays:
             templates += [(f"{path} over {one.module}", text) for path, text in one.texts()]
+        roles: dict[str, Workers | Process] = {**self.crews, **self.others}
+        for name, role in roles.items():
+            templates += [(f"role {name}", text) for text in (*role.words, *role.env.values())]
         for where, template in templates:
             try:
                 expand(template, known, folder="")
@@ -95,6 +108,22 @@ class Rig:
     def overlays(self) -> tuple[Overlay, ...]:
         """The settings modules with values over them."""
         return (self.settings,) if isinstance(self.settings, Overlay) else tuple(self.settings)
+
+    @property
+    def crews(self) -> dict[str, Workers]:
+        """The workers beside the first ones, by role."""
+        return {name: role for name, role in self.workers.items() if isinstance(role, Workers)}
+
+    @property
+    def others(self) -> dict[str, Process]:
+        """The other processes of the app, by role."""
+        return {name: role for name, role in self.processes.items() if isinstance(role, Process)}
+
+    def listens(self, process: str) -> bool:
+        """Whether anything in the rig names the address of this process."""
+        role = self.others[process]
+        texts = [*self.templates(), *role.words, *role.env.values()]
+        return any(found.partition(".")[0] == process for text in texts for found in _FIELD.findall(text))
 
     def beside(self, file: str) -> Path:
         """A file that the rig names, which counts from the rig's own."""
@@ -172,7 +201,7 @@ def expand(template: str, addresses: Mapping[str, Address], *, folder: str) -> s
             return folder
         upstream, _, what = text.partition(".")
         if upstream not in addresses:
-            raise UsageError(f"no upstream {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
+            raise UsageError(f"no upstream or process {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
         what = "name" if what == "db" else what
         if what not in _PROPERTIES:
             raise UsageError(f"no property {what!r} in {{{text}}}; there are {', '.join(_PROPERTIES)}")

@@ -16,7 +16,7 @@ from ..workers.sockets import peers
 from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
 from . import around
-from .boots import Boot, boot_for
+from .boots import COLD, Boot, boot_for
 from .lane import Lane
 from .rig import Rig
 
@@ -34,6 +34,10 @@ class Seat:
         self.wanted = boot
         self.other_rig: Rig | None = None
         """The rig at another version of the app, where one works here; else the lane's."""
+        self.role = ""
+        """One of the rig's further workers sits here; empty: one of the first."""
+        self.alone = True
+        """It does one job at a time, whatever its arguments say."""
         self._boot: Boot | None = None
         self.warm = False
         """It has done a job: pools and caches are filled."""
@@ -90,17 +94,18 @@ class Seat:
         self.dialect.reset()
         name = f"{lane.process_name(self.slot)}-{self.generation}"
         rig = self.other_rig or lane.rig
-        launch = rig.system.launch(self.slot.name, safe=self.safe)
+        launch = rig.system.launch(self.slot.name, safe=self.safe, role=self.role, alone=self.alone)
+        own = rig.crews[self.role].env if self.role else {}
         spec = ProcessSpec(
             name=name,
             argv=launch.argv,
-            env={**lane.environment(self.slot), **launch.env},
+            env={**lane.environment(self.slot, own), **launch.env},
             cwd=rig.folder,
             ready=ReadyLine(launch.ready),
             ready_within=lane.stage.deadline,
         )
         if self._boot is None:
-            self._boot = await boot_for(lane, self.slot, launch, self.wanted)
+            self._boot = await boot_for(lane, self.slot, launch, COLD if own else self.wanted)
         hold = HoldFetch()
         self.slot.gate = hold
         worker = await self._boot.start(spec, launch)

@@ -226,15 +226,13 @@ class Stage:
         nobody = {
             other: Address(SCHEMES[spec.kind], "127.0.0.1", DISCARD_PORT) for other, spec in rig.upstreams.items()
         }
+        nobody |= {process: Address("http", "127.0.0.1", DISCARD_PORT) for process in rig.others}
         addresses = {**nobody, name: address}
         secure = any(map(wants_tls, rig.upstreams.values()))
         ca = str(self.authority.file) if secure else ""
         mine = self.authority.environment() if secure else {}
         mine |= surroundings(rig, addresses, folder=self.folder, name=f"setup-{name}", ca=ca)
-        # `python manage.py migrate` means the app's Python, whether its environment is activated in this shell or not.
-        programs = str(Path(rig.system.interpreter).parent)
-        mine.setdefault("PATH", os.pathsep.join(filter(None, [programs, os.environ.get("PATH", os.defpath)])))
-        return self.environment(mine)
+        return self.environment({"PATH": programs_of(rig), **mine})
 
     async def close(self) -> None:
         """Ends every process of the run, whatever state it is in, and removes its folder."""
@@ -252,6 +250,13 @@ class Stage:
             if self.pace is not None:
                 clock_pages.sweep()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def programs_of(rig: Rig) -> str:
+    """The PATH of the rig's commands: `python manage.py migrate` means the app's Python, whether its environment is
+    activated in this shell or not."""
+    own = str(Path(rig.system.interpreter).parent)
+    return os.pathsep.join(filter(None, [own, os.environ.get("PATH", os.defpath)]))
 
 
 def _temporary() -> Path:

@@ -20,18 +20,26 @@ BEFORE = INSIDE / "before"
 
 
 def surroundings(
-    rig: Rig, addresses: Mapping[str, Address], *, folder: Path, name: str, ca: str = ""
+    rig: Rig,
+    addresses: Mapping[str, Address],
+    *,
+    folder: Path,
+    name: str,
+    ca: str = "",
+    env: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The rig's variables with these addresses in them. `folder` gets the overlay's file, `name` tells it apart.
 
-    `ca` is the file of the run's authority, where it has one.
+    `ca` is the file of the run's authority, where it has one; `env` are a role's own variables, over the rig's.
     """
     mine: dict[str, str] = {}
     for upstream, spec in rig.upstreams.items():
         known = _with_own(addresses, upstream)
         environ: Mapping[str, str] = getattr(spec, "environ", {})
         mine |= {variable: expand(text, known, folder=str(folder)) for variable, text in environ.items()}
-    mine |= {variable: expand(text, addresses, folder=str(folder)) for variable, text in rig.env.items()}
+    mine |= {
+        variable: expand(text, addresses, folder=str(folder)) for variable, text in {**rig.env, **(env or {})}.items()
+    }
     path = [str(PRELOAD), *rig.system.path]
     if values := _values(rig, addresses, folder, ca):
         file = folder / f"overlay-{name}.json"

@@ -120,9 +120,14 @@ def kept(lane: Lane) -> tuple[Operation, ...]:
     sights = [
         sight
         for sight in lane.trace.sights
-        if sight.role not in NOT_KEPT and sight.unit.kind is not Kind.CONTROL and sight.unit.shape
+        if sight.role not in NOT_KEPT and sight.unit.kind is not Kind.CONTROL and sight.unit.shape and not _idle(sight)
     ]
     return lane.trace.operations(lane.stage.redactor.text, sights)
+
+
+def _idle(sight: Sight) -> bool:
+    """A process that looks again and again whether there is something to do has looked."""
+    return sight.link.listener.slot.background and sight.changed is Change.NO and sight.fate == "passed"
 
 
 def prefix(lane: Lane, worker: str, until: Sight, *, job: str = "") -> list[tuple[str, str]]:

@@ -172,8 +172,13 @@ class System(Protocol):
         """The Python of the app's environment."""
         ...
 
-    def launch(self, name: str, *, safe: bool) -> Launch:
-        """How a worker of this name is started; `safe` overrides the user's settings by at-least-once ones."""
+    def launch(self, name: str, *, safe: bool, role: str = "", alone: bool = True) -> Launch:
+        """How a worker of this name is started; `safe` overrides the user's settings by at-least-once ones. `role` is
+        one of those that it was told of; `alone`: it does one job at a time, whatever its arguments say."""
+        ...
+
+    def scheduler(self, folder: str, args: Sequence[str]) -> Launch:
+        """How the app's own scheduler is started; what it keeps lies in `folder`."""
         ...
 
     @property
@@ -200,6 +205,10 @@ class System(Protocol):
 
     def on(self, kind: str) -> System:
         """The same system on the kind of broker that the rig has (`redis`, `rabbitmq`). Raises UsageError."""
+        ...
+
+    def beside(self, roles: Mapping[str, Sequence[str]]) -> System:
+        """The same, with further workers that serve other queues: their arguments by role. Raises UsageError."""
         ...
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ..aio import Tasks
 from ..errors import ServiceError
-from ..wire.unit import Decoder, Kind, Unit
+from ..wire.unit import Change, Decoder, Kind, Unit
 from .gate import Gate
 from .link import Link, client_factory
 from .refuse import RefusingProxy
@@ -181,8 +181,11 @@ class Listener:
                     meaning.task,
                     meaning.text,
                 )
-        if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL:
+        idle = self.slot.background and unit.change is Change.NO
+        if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL and not idle:
             trace.touch()
+        elif idle and way == OUT and sight.role != "noise":
+            self.slot.looked(f"{self.upstream} {unit.shape}")
         if sight.role == "ack" and (way == IN or not link.answers(unit)):
             self.slot.settled += 1
             self.slot.settles(sight.job or (sight.request.job if sight.request is not None else ""))
@@ -220,6 +223,10 @@ class Slot:
         self.proxy: RefusingProxy | None = None
         """The worker's own proxy, where the rig declares fixed hosts."""
         self.gate: Gate | None = None
+        self.background = False
+        """A process that looks again and again whether there is something to do: what it only reads is no work."""
+        self.looks: dict[str, tuple[float, float]] = {}
+        """When each of its questions was asked the last two times, on the clock; 0: never."""
         self.ignores: Callable[[str, str], bool] | None = None
         """Upstream and shape of what the user wants no points of: it is noise."""
         self.turnstile: Turnstile | None = None
@@ -233,6 +240,11 @@ class Slot:
         """Deliveries answer requests for them; a broker that pushes is not asked."""
         self.taken: dict[str, float] = {}
         """Jobs that were delivered since the trial began, and when, in seconds of the trace."""
+
+    def looked(self, shape: str) -> None:
+        """A background process has asked whether there is something to do."""
+        before = self.looks.get(shape, (0.0, 0.0))[1]
+        self.looks[shape] = (before, self.trace.now() + self.trace.started)
 
     async def tap(
         self,

@@ -113,8 +113,13 @@ def _service(fault: Fail, rig: Rig) -> Iterable[str]:
     """Only brokers and databases that jobcheck starts itself are made to fail."""
     spec = rig.upstreams.get(fault.service)
     lead = fault.where.lead(fault.how)
-    if spec is None:
-        yield f"{lead}{_unknown('upstream', fault.service, list(rig.upstreams))}"
+    if fault.service in rig.others:
+        if fault.how not in ("kill", "restart"):
+            yield f"{lead}{fault.service!r} is a process of the app: say kill or restart"
+        if fault.point is not None:
+            yield f"{fault.where.lead('point')}processes are struck at points by jobcheck explore --at {fault.service}"
+    elif spec is None:
+        yield f"{lead}{_unknown('upstream', fault.service, [*rig.upstreams, *rig.others])}"
     elif not isinstance(spec, Redis | Postgres | RabbitMQ):
         yield f"{lead}{fault.service!r} is a stand-in of kind {spec.kind}, no server; say outage: {fault.service}"
     elif spec.url:

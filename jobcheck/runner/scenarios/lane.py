@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...checks.ownership import assign
@@ -72,9 +73,9 @@ class ScenarioLane(Lane):
         await self.finish(slot)
         return slot
 
-    def environment(self, slot: Slot) -> dict[str, str]:
+    def environment(self, slot: Slot, env: Mapping[str, str] | None = None) -> dict[str, str]:
         """With the address of the API by which faults are set by hand, where there is one."""
-        mine = super().environment(slot)
+        mine = super().environment(slot, env)
         if self.network.by_hand is not None:
             mine.setdefault(VARIABLE, self.network.by_hand.url)
         return mine

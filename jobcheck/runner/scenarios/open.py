@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...aio import Tasks
+from ...aio import Tasks, wait_for
 from ...checks.clean import Clean, lines_to_paste, unmatched
-from ...errors import CaseError, UsageError
+from ...errors import CaseError, UsageError, WaitTimeout
 from ...faults.model import Deploy, Fail
 from ...scenario.model import Scenario
 from ...tap.sight import Sight
@@ -50,6 +50,7 @@ async def open_world(
     kept = [
         f"{name} on disk: {says}"
         for name in dict.fromkeys(fault.service for fault in scenario.faults if isinstance(fault, Fail))
+        if name in lane.services
         if (says := await lane.services[name].keep())
     ]
     rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
@@ -71,12 +72,22 @@ async def open_world(
     work.version = work.before = first
     work.speed = scenario.speed
     posts: dict[str, Post] = {}
-    for name in scenario.worker_names:
+    for name in (*scenario.worker_names, *rig.crews):
         scribe = Scribe(rig.system.dialect(), book, name)
         slot = await lane.slot(name, scribe)
         scribe.slot = slot
         gate = PostGate(book, name, rig.system.broker, strike)
-        posts[name] = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, boot)
+        posts[name] = post = Post(lane.of_version(rigs[first]), slot, scribe, book, gate, first, boot)
+        if name in rig.crews:
+            post.role, post.alone = name, False
+
+    def reader(name: str) -> Scribe:
+        """What a process such as a relay enqueues belongs to the case that was made last, as far as is known."""
+        scribe = Scribe(rig.system.dialect(), book, name)
+        scribe.producer, scribe.version = True, first
+        return scribe
+
+    await lane.accompanied(scenario=True, reader=reader)
     return World(lane, posts, producers, work, book, settings, recovery, rigs, scenario.timeouts.ready, list(kept))
 
 
@@ -94,6 +105,8 @@ async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, t
     for _ in range(2):
         since = await lane.prime()
         made = await world.producers.make(world.work.version, world.work.values(0))
+        if not made.record.jobs and lane.company.names:
+            await _relayed(made, world)
         _check(made, world, scenario)
         began = lane.stage.clock.now()
         if left := await calm.reached(scenario.timeouts.drain, tasks):
@@ -112,6 +125,16 @@ async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, t
         )
     deliveries = sum(len(job.deliveries) for job in world.book.of_case(made.record.id))
     return Baseline(clean, deliveries, await lane.prime())
+
+
+async def _relayed(made: Enqueued, world: World) -> None:
+    """Waits until a process of the app has enqueued the job that the case left a wish for."""
+    book, number = world.book, made.record.id
+    try:
+        await wait_for(lambda: book.of_case(number), "a process of the app to enqueue the job", deadline=world.ready)
+    except WaitTimeout:
+        return  # what is said then says more
+    made.record = replace(made.record, jobs=tuple(job.id for job in book.of_case(number)))
 
 
 def _check(made: Enqueued, world: World, scenario: Scenario) -> None:

@@ -91,7 +91,7 @@ class Calm:
                 return f"{post.name} is not running" + (f": {post.problem}" if post.problem else "")
             if flying := post.slot.in_flight():
                 return f"{flying[0].upstream} {flying[0].unit.shape} of {post.name} waits for its answer"
-        if queued := world.lane.queued:
+        if queued := world.lane.queued or world.lane.company.busy():
             return queued
         silence = world.lane.trace.quiet_for()
         running = world.book.running()

@@ -14,7 +14,9 @@ from ...aio import wait_for
 from ...errors import WaitTimeout
 from ...faults.actions import BeginTrouble, EndTrouble
 from ...faults.model import GOES_DOWN, How
+from ...services import Service
 from ...tap.sight import Sight
+from ..company import Companion
 from .book import Book
 from .lane import ScenarioLane
 from .network import LONGER
@@ -56,7 +58,7 @@ class Troubles:
     async def begin(self, action: BeginTrouble, tell: Tell, hit: Sight | None = None) -> None:
         """The trouble comes, to a message that is held where there is one. Raises ServiceError."""
         async with self._turn(action.upstream):
-            service = self._lane.services[action.upstream]
+            service = self._who(action.upstream)
             if hit is None and not self._hurried:
                 await self._something_runs()
             if service.down:
@@ -66,9 +68,10 @@ class Troubles:
             self._spells[action.upstream, action.how] = spell
             if action.how in GOES_DOWN:
                 await service.take_down(kill=action.how != "restart")
-                await self._lane.network.cut_off(action.upstream, _cut(action.upstream))
+                if action.upstream in self._lane.services:
+                    await self._lane.network.cut_off(action.upstream, _cut(action.upstream))
             else:
-                await service.hamper(action.how)
+                await self._lane.services[action.upstream].hamper(action.how)
             if hit is not None:
                 hit.link.sever()
             tell(action, f"{spell.running} job(s) were running" if spell.running else "no job was running")
@@ -97,19 +100,23 @@ class Troubles:
                     await self._over(upstream, how, tell, "at the end; ")
 
     async def _over(self, upstream: str, how: How, tell: Tell, when: str = "") -> None:
-        service = self._lane.services[upstream]
+        service = self._who(upstream)
         spell = self._spells[upstream, how]
         if how in GOES_DOWN:
             await service.bring_back(erased=how == "wipe")
             await self._lane.network.let_back(_cut(upstream))
         else:
-            await service.relieve()
+            await self._lane.services[upstream].relieve()
         met = self._count(spell)
         del self._spells[upstream, how]
         lasted = self._book.now() - spell.began
         text = f"{met} job(s) met it" if met else "no job met it"
         done = tell(EndTrouble(upstream, how), f"{when}after {lasted:.1f} s; {text}", met > 0)
         done.fault = spell.fault
+
+    def _who(self, name: str) -> Service | Companion:
+        """The server, or the process of the app."""
+        return self._lane.services.get(name) or self._lane.company.members[name]
 
     async def _something_runs(self) -> None:
         try:

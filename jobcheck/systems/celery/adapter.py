@@ -74,6 +74,8 @@ class Celery:
     python: str = ""
     transport: Transport = field(default_factory=OnRedis, repr=False)
     """Set by the rig, which knows the broker."""
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """Arguments of further workers by role; set by the rig."""
 
     def __post_init__(self) -> None:
         if self.pool not in ("prefork", "solo"):
@@ -91,6 +93,16 @@ class Celery:
             raise UsageError(f"expected a broker of kind {' or '.join(TRANSPORTS)} for Celery, got {kind}")
         return replace(self, transport=TRANSPORTS[kind]())
 
+    def beside(self, roles: Mapping[str, Sequence[str]]) -> Celery:
+        """The same with these workers beside. Raises UsageError for one that names no queue."""
+        for name, args in roles.items():
+            if not queues_of(args):
+                raise UsageError(
+                    f"workers[{name!r}]: expected the queues that they serve (-Q), got {' '.join(args)!r}",
+                    hint=f'workers={{"{name}": "-Q {name} -c 2"}}',
+                )
+        return replace(self, roles={name: tuple(args) for name, args in roles.items()})
+
     @property
     def named_queues(self) -> tuple[str, ...]:
         """The queues that the user named."""
@@ -101,18 +113,28 @@ class Celery:
     def interpreter(self) -> str:
         return self.python or sys.executable
 
-    def launch(self, name: str, *, safe: bool) -> Launch:
+    def launch(self, name: str, *, safe: bool, role: str = "", alone: bool = True) -> Launch:
         argv = [self.interpreter, "-m", "celery", "-A", self.app, "worker", "-l", "INFO", "-n", f"{name}@jobcheck"]
         argv += ["-P", self.pool, "-c", "1", *QUIET]
         argv += ["-I", "jobcheck_canary"]
-        if self.named_queues:
+        elsewhere = [queue for args in self.roles.values() for queue in queues_of(args)]
+        if role:
+            argv += [*self.roles[role], *(["-c", "1"] if alone else [])]  # the last word on an option counts
+        elif self.named_queues:
             argv += ["-Q", ",".join(self.named_queues)]
-        argv += self.args
+        elif elsewhere:
+            argv += ["-X", ",".join(dict.fromkeys(elsewhere))]
+        if not role:
+            argv += self.args
         if safe:
             argv += ["--", *SAFE]
         preload = (self.app.split(":")[0], *PRELOAD, *self.transport.preload)
         jobs = (RECOVER, "import_jobs", self.app)
         return Launch(tuple(argv), r"ready\.", module="celery", preload=preload, jobs=jobs)
+
+    def scheduler(self, folder: str, args: Sequence[str]) -> Launch:
+        argv = [self.interpreter, "-m", "celery", "-A", self.app, "beat", "-l", "INFO", "--pidfile="]
+        return Launch((*argv, "-s", f"{folder}/celerybeat-schedule", *args), r"beat: Starting")
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -148,13 +170,14 @@ class Celery:
             says = "late ack: promises at least once"
         else:
             says = f"early ack: promises at most once; a lost job here is what these settings promise; {EARLY_MEND}"
+        beside = [queue for args in self.roles.values() for queue in queues_of(args)]
         delay, retries = _retries(task, told["tasks"].get(task, {}))
         return Settings(
             guarantee="at-least-once" if late else "at-most-once",
             says=says,
             mend="" if late else EARLY_MEND,
             version=told["version"],
-            queues=self.named_queues or tuple(told["queues"]),
+            queues=tuple(dict.fromkeys((*(self.named_queues or told["queues"]), *beside))),
             eager=told["task_always_eager"],
             lease=self.transport.lease(told),
             retry_delay=delay,
@@ -202,6 +225,19 @@ class Celery:
         if COUNTED in passed and settings.guarantee != "at-most-once":
             return Blame("transport", CHORD_ADVICE)
         return self.transport.blame_loss(passed, settings)
+
+
+def queues_of(args: Sequence[str]) -> tuple[str, ...]:
+    """The queues that a worker's arguments name: `-Q a,b`, `-Qa`, `--queues=a`."""
+    found = ""
+    for at, word in enumerate(args):
+        if word in ("-Q", "--queues"):
+            found = args[at + 1] if at + 1 < len(args) else ""
+        elif word.startswith("--queues="):
+            found = word.partition("=")[2]
+        elif word.startswith("-Q"):
+            found = word[2:]
+    return tuple(name.strip() for name in found.split(",") if name.strip())
 
 
 def _retries(task: str, told: Mapping[str, Any]) -> tuple[float, str]:
