@@ -23,7 +23,8 @@ from .seats import Seat
 from .trial import Running
 
 if TYPE_CHECKING:
-    from .queue import Crew, QueueMode
+    from .crew import Crew
+    from .queue import QueueMode
 
 STUCK = 2.0
 """Seconds of silence after which a worker that lives and leaves its job is given up, and another one takes over."""
