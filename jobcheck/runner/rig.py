@@ -95,6 +95,8 @@ class Rig:
         templates = [(f"env[{variable!r}]", text) for variable, text in self.env.items()]
         for one in self.overlays:
             templates += [(f"{path} over {one.module}", text) for path, text in one.texts()]
+        for name, spec in self.upstreams.items():
+            templates += [(f"webhook of {name}", hook.to) for hook in getattr(spec, "webhooks", ())]
         roles: dict[str, Workers | Process] = {**self.crews, **self.others}
         for name, role in roles.items():
             templates += [(f"role {name}", text) for text in (*role.words, *role.env.values())]
@@ -122,7 +124,8 @@ class Rig:
     def listens(self, process: str) -> bool:
         """Whether anything in the rig names the address of this process."""
         role = self.others[process]
-        texts = [*self.templates(), *role.words, *role.env.values()]
+        hooks = [hook.to for spec in self.upstreams.values() for hook in getattr(spec, "webhooks", ())]
+        texts = [*self.templates(), *role.words, *role.env.values(), *hooks]
         return any(found.partition(".")[0] == process for text in texts for found in _FIELD.findall(text))
 
     def beside(self, file: str) -> Path:
@@ -201,7 +204,7 @@ def expand(template: str, addresses: Mapping[str, Address], *, folder: str) -> s
             return folder
         upstream, _, what = text.partition(".")
         if upstream not in addresses:
-            raise UsageError(f"no upstream or process {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
+            raise UsageError(f"no upstream {upstream!r} for {{{text}}}; the rig has {', '.join(addresses)}")
         what = "name" if what == "db" else what
         if what not in _PROPERTIES:
             raise UsageError(f"no property {what!r} in {{{text}}}; there are {', '.join(_PROPERTIES)}")

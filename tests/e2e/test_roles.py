@@ -154,7 +154,7 @@ def test_a_process_that_does_not_become_ready_is_one_clear_error(tmp_path: Path,
         ('workers={"w2": "-Q mail"}', "expected a name of letters and digits that says nothing else"),
         ('processes={"kv": "python relay.py"}', "the rig has an upstream of this name already"),
         ('processes={"relay": ""}', "expected a command, got nothing"),
-        ('processes={"web": "serve {wep.port}"}', "no upstream or process 'wep'"),
+        ('processes={"web": "serve {wep.port}"}', "no upstream 'wep'"),
     ],
 )
 def test_roles_that_say_nothing_are_refused(tmp_path: Path, roles: str, said: str) -> None:

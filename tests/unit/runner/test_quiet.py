@@ -52,6 +52,7 @@ def quiet(
         services={"broker": None},
         stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0)),
         trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0),
+        company=SimpleNamespace(check=lambda: None, busy=str),
     )
     return Quiet(cast(Any, lane), settings, ["j"], seconds)
 
