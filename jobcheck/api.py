@@ -11,7 +11,7 @@ from .runner.overlay import django, overlay
 from .runner.presets import aws, stripe
 from .runner.rig import Files, Rig, Rows, load_rig
 from .runner.roles import Process, Workers, scheduler
-from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp
+from .services.spec import Postgres, Provider, RabbitMQ, Redis, Smtp, Webhook
 from .systems.registry import celery
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "scheduler",
     "smtp",
     "stripe",
+    "webhook",
     "worker",
 ]
 
@@ -52,6 +53,7 @@ smtp = Smtp
 rows = Rows
 process = Process
 worker = Workers
+webhook = Webhook
 files = Files
 
 

@@ -7,6 +7,7 @@ client is gone by then: this is what makes "charged, but the worker never heard"
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from .ledger import Ledger
 from .outages import CaseOf, Outages, Spell, json_answer, nobody, outage_note, spoiled, told_pause, with_pause
 from .paths import label
 from .resources import Resources
+from .webhooks import Courier
 
 _READS = ("GET", "HEAD", "OPTIONS")
 _READ = 64 * 1024
@@ -33,8 +35,17 @@ class HttpProvider(Listener):
     """One provider on a free loopback port. Keeps connections alive, takes chunked bodies, pipelined requests and
     `Expect: 100-continue`."""
 
-    def __init__(self, name: str, spec: Provider, ledger: Ledger, backend: Backend | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        spec: Provider,
+        ledger: Ledger,
+        backend: Backend | None = None,
+        to: Callable[[str], str] = lambda text: text,
+    ) -> None:
+        """`to` fills the address of a callback."""
         super().__init__(name)
+        self.courier = Courier(spec.webhooks, ledger.clock, to)
         self.backend = backend
         self.spec = spec
         self.ledger = ledger
@@ -78,6 +89,10 @@ class HttpProvider(Listener):
         """Forgets programmed answers that were not used, and ends every outage."""
         self._routes.clear()
         self.outages.end_all()
+
+    async def stop(self) -> None:
+        await self.courier.close()
+        await super().stop()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         wire = h11.Connection(h11.SERVER)
@@ -192,6 +207,7 @@ class HttpProvider(Listener):
         if applied:
             made = str(content.get("id", "")) if isinstance(content, dict) else ""
             self._record(call, key, made=made, says=answer.says)
+            await self.courier.tell(call, content)
         elif not reads:
             note = answer.note or _why(answer, status)
             self._record(call, key, applied=False, note=note, says=answer.says, pause=_asked(answer))

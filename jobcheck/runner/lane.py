@@ -103,7 +103,7 @@ class Lane:
         for name, spec in self.rig.upstreams.items():
             if isinstance(spec, Provider):
                 backend = await self.stage.backend(name, spec)
-                provider = HttpProvider(name, spec, self.ledger, backend)
+                provider = HttpProvider(name, spec, self.ledger, backend, self._place)
                 self.providers[name] = provider
                 await self._serve(provider, "http")
             elif isinstance(spec, Smtp):
@@ -121,6 +121,10 @@ class Lane:
         self._servers.append(server)
         name = MARKS if scheme == "mark" else server.name
         self.addresses[name] = Address(scheme, server.host, server.port)
+
+    def _place(self, text: str) -> str:
+        """The address of a callback: the app's own processes are where they listen."""
+        return expand(text, {**self.addresses, **self.company.addresses}, folder=str(self.folder))
 
     def stand_in(self, upstream: str) -> Server | None:
         """The server of ours that plays this upstream; None where it is a real one."""
@@ -323,7 +327,8 @@ class Lane:
         events = [effect for effect in self.ledger.since(since) if effect.body not in canaries]
         owned, problems = assign(events, [case, *others] if case.ids else [case])
         mine = tuple(effect for effect in owned if effect.case == case.id)
-        return mine, tuple(problems)
+        given_up = [text for provider in self.providers.values() for text in provider.courier.refused]
+        return mine, (*problems, *given_up)
 
     @property
     def alive(self) -> bool:
@@ -339,10 +344,12 @@ class Lane:
 
     @property
     def queued(self) -> str:
-        """Calls that a provider's capacity makes wait: they will happen, whoever made them; empty when none does."""
+        """Calls that a provider's capacity makes wait, and callbacks that are to come; empty when there is none."""
         for provider in self.providers.values():
             if provider.waiting:
                 return f"{provider.waiting} call(s) wait in the queue of {provider.name}"
+            if provider.courier.waiting:
+                return f"{provider.courier.waiting} callback(s) of {provider.name} are still to come"
         return ""
 
     async def settle_links(self, slots: Sequence[Slot], seconds: float = 1.0) -> None:

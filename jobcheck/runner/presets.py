@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import UsageError
-from ..services.spec import THIS, Provider
+from ..services.spec import THIS, Provider, Webhook
 
 STRIPE, AWS = "stripe", "aws"
 _STRIPE_BASES = ("API", "CONNECT_API", "UPLOAD_API", "METER_EVENTS_API")
@@ -14,12 +14,29 @@ _AWS_SERVICES = ("s3", "ses", "sqs")
 _AWS_HOSTS = "*.amazonaws.com, *.api.aws"
 
 
-def stripe(*, routes: dict[str, Any] | None = None, tls: bool = False, **options: Any) -> Provider:
+def stripe(
+    *,
+    routes: dict[str, Any] | None = None,
+    tls: bool = False,
+    webhook: str = "",
+    secret: str = "",
+    on: str = "POST /v1/payment_intents",
+    times: int = 1,
+    after: float = 0.0,
+    early: bool = False,
+    **options: Any,
+) -> Provider:
     """Stripe: payment intents, charges, customers, refunds and the like, with Idempotency-Key.
 
     The SDK's `api_base` is a constant; it is laid over when the app imports `stripe`. With `tls=True` the SDK keeps its
     real address: `api.stripe.com` is led here through the proxy, and the SDK's own CA bundle is replaced instead.
+
+    `webhook="{web.url}/stripe/webhook", secret="whsec_..."` has it call back, with Stripe's own signature: an event
+    such as `payment_intent.succeeded` for each accepted call of `on`; `times`, `after` and `early` as in `Webhook`.
     """
+    if webhook:
+        call = Webhook(on, webhook, times=times, after=after, early=early, secret=secret, event=STRIPE)
+        options = {"webhook": call, **options}
     base = f"{{{THIS}.base}}"
     module: dict[str, Any] = {f"{name.lower()}_base": base for name in _STRIPE_BASES}
     constants = {f"DEFAULT_{name}_BASE": base for name in _STRIPE_BASES}

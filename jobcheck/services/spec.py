@@ -131,6 +131,44 @@ class RabbitMQ:
 
 
 @dataclass(frozen=True, slots=True)
+class Webhook:
+    """A callback: `jobcheck.webhook(on="POST /charges", to="{web.url}/hooks/payments", times=2, after=0.2)`.
+
+    Each accepted call of the route `on` is told to the address `to`, a template as those of the rig's env. What is
+    sent is `body`, in which `{id}` is what the call made and `{NAME}` a field of the call; without one, an event with
+    the call's fields and the id.
+    """
+
+    on: str
+    to: str
+    body: Mapping[str, Any] | None = None
+    times: int = 1
+    """How often it comes: 2 is a callback that is delivered twice."""
+    after: float = 0.0
+    """Seconds from the provider's answer until it comes."""
+    early: bool = False
+    """It comes before the provider's answer, so before the job can have committed what it was told."""
+    secret: str = ""
+    """Signs it as Stripe does (`Stripe-Signature`)."""
+    tries: int = 3
+    """An answer other than 2xx, or none, is followed by another try, so many in all."""
+    event: str = ""
+    """`stripe`: the body is an event of Stripe's."""
+
+    def __post_init__(self) -> None:
+        """Raises UsageError."""
+        if len(self.on.split()) != 2 or not self.to:
+            raise UsageError(
+                f"webhook: expected on='METHOD /path' and the address to call, got {self.on!r} and {self.to!r}",
+                hint='jobcheck.webhook(on="POST /charges", to="{web.url}/hooks/payments")',
+            )
+        if self.times < 1 or self.tries < 1 or self.after < 0:
+            raise UsageError("webhook: expected times and tries of 1 or more, and after of 0 or more seconds")
+        if self.early and self.after:
+            raise UsageError("webhook: it comes early, before the answer, or some seconds after it: not both")
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
     """A stand-in for an HTTP provider. Every accepted call is an effect, unless `idempotency` names the header by
     which the provider recognises a repeated one."""
@@ -160,7 +198,13 @@ class Provider:
     overlays: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Values by path, by the module that they are laid over as soon as the app has imported it:
     `{"stripe": {"api_base": "{this.base}"}}`."""
+    webhook: Webhook | Sequence[Webhook] = ()
+    """What it calls back."""
     kind: str = "provider"
+
+    @property
+    def webhooks(self) -> tuple[Webhook, ...]:
+        return (self.webhook,) if isinstance(self.webhook, Webhook) else tuple(self.webhook)
 
     def __post_init__(self) -> None:
         """Raises UsageError for a capacity that is none."""
