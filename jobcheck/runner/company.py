@@ -95,9 +95,9 @@ class Companion:
 
     async def kill(self) -> None:
         """SIGKILL to its tree; its connections are closed, seen by the servers."""
-        if self.worker is not None:
-            await self.lane.stage.supervisor.forget(self.worker)
-            self.worker = None
+        worker, self.worker = self.worker, None  # from now on its end is no news
+        if worker is not None:
+            await self.lane.stage.supervisor.forget(worker)
         await self.slot.cut()
         self.slot.looks.clear()
 
@@ -110,8 +110,11 @@ class Companion:
 
     async def take_down(self, *, kill: bool) -> None:
         """SIGKILL, or SIGTERM and a grace time."""
-        if self.worker is not None and not kill:
-            await self.worker.stop(STOP_GRACE)
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            if not kill:
+                await worker.stop(STOP_GRACE)
+            await self.lane.stage.supervisor.forget(worker)
         await self.kill()
 
     async def bring_back(self, *, erased: bool = False) -> None:
