@@ -9,10 +9,9 @@ from dataclasses import replace
 from ..checks.clean import Clean, unmatched
 from ..checks.producers import given_the_row, jobs_of, rows_of
 from ..errors import UsageError
-from ..explore import points as pointing
 from ..explore.causes import Cause, Outcome, occasion, where
 from ..explore.producing import producer_advice, producer_story, producer_title, producer_why
-from ..explore.search import Read, place_of
+from ..explore.search import place_of
 from ..faults.strikes import DEFAULT
 from ..history.records import TrialRecord, Verdict
 from ..history.report import FindingReport, SubjectReport
@@ -32,13 +31,6 @@ class ProducerExploration(Exploration):
     @property
     def system(self) -> str:
         return self.mode.lane.rig.system.name
-
-    def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
-        return pointing.recorded(trial.operations, worker=WORKER, broker=self.mode.lane.rig.system.broker)
-
-    def _reads(self, trial: TrialRecord) -> tuple[Read, ...]:
-        broker = self.mode.lane.rig.system.broker
-        return tuple(pointing.reads(trial.operations, worker=WORKER, broker=broker))
 
     def _check_contracts(self, clean: Clean) -> None:
         """Completes what the user said by what a producer owes anyway."""
