@@ -13,7 +13,7 @@ from ..config import seconds
 from ..errors import JobcheckError, Stopped, UsageError
 from ..events import Bus, Event, Warned
 from ..history.report import FindingReport, Report, SubjectReport
-from ..report.text import coverage_line, label, plural, tone
+from ..report.text import coverage_line, in_job, label, plural, tone
 from ..report.writer import write_all
 from ..runner.asked import deployed, handler_job, producer_job, queue_job, strikes_of, struck_at
 from ..runner.expectations import fails, read_contract, unsure
@@ -249,7 +249,7 @@ def _unknown_text(subject: SubjectReport, path: str) -> str:
     for strike in subject.strikes:
         if tone(strike.verdict) == "unsure":
             point = points.get(strike.point)
-            where = f"{point.upstream} {point.shape}" if point else strike.point
+            where = f"{in_job(point)}{point.upstream} {point.shape}" if point else strike.point
             lines.append(f"  {strike.verdict}: {strike.fault} {strike.when} {where}")
     struck = plural(len(subject.strikes), "strike")
     return "\n".join([*lines, f"{struck}; what could not be told apart never passes", f"report: {path}"])

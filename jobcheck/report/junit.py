@@ -9,7 +9,7 @@ from jobcheck.history.report import FindingReport, PointReport, Report, StrikeRe
 from .junit_scenarios import scenario_suite
 from .scenario_view import views
 from .stories import Told, plain_story
-from .text import OK, UNSURE, clean, coverage_line, finding_words, title_of
+from .text import OK, UNSURE, clean, coverage_line, finding_words, in_job, title_of
 
 
 def junit(report: Report, *, fail_transport: bool = False, fail_on: str = "settings") -> str:
@@ -85,7 +85,7 @@ def strike_name(strike: StrikeReport, point: PointReport | None) -> str:
     if point is None:
         return clean(f"{strike.fault} {strike.when} {strike.point}")
     nth = f" #{point.nth}" if point.nth > 1 else ""
-    return clean(f"{strike.fault} {strike.when} {point.upstream} {point.shape}{nth}")
+    return clean(f"{strike.fault} {strike.when} {in_job(point)}{point.upstream} {point.shape}{nth}")
 
 
 def _result(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -23,8 +24,11 @@ from .text import (
     explain_words,
     finding_words,
     headline,
+    in_job,
+    jobs_of,
     label,
     plural,
+    strikes_of,
     title_of,
     tone,
     verdict_counts,
@@ -96,6 +100,11 @@ def _table(subjects: Sequence[SubjectReport], screen: Screen) -> Table:
             str(subject.coverage.strikes),
             *([outcome, found] if wide else [Text("\n").join([outcome, found]) if found else outcome]),
         )
+        for job in jobs_of(subject):
+            part = replace(subject, strikes=strikes_of(subject, job), findings=())
+            points = sum(point.job == job for point in subject.points)
+            counts = str(points), str(len(part.strikes)), _outcome(part, screen, room)
+            table.add_row(f"    {screen.safe(job)}", "", *counts, *([""] if wide else []), style="dim")
     return table
 
 
@@ -211,7 +220,7 @@ def _remarks(subject: SubjectReport, screen: Screen) -> None:
         for strike in subject.strikes:
             if tone(strike.verdict) == "unsure":
                 point = points.get(strike.point)
-                where = f"{point.upstream} {point.shape}" if point else strike.point
+                where = f"{in_job(point)}{point.upstream} {point.shape}" if point else strike.point
                 said = f" ({'; '.join(strike.effects)})" if strike.effects else ""
                 screen.hanging(Text("  "), f"{strike.verdict}: {strike.fault} {strike.when} {where}{said}")
     if subject.uncontracted:

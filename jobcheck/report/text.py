@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from jobcheck.history.records import NEVER_PASS, WORST_FIRST, Verdict
-from jobcheck.history.report import FindingReport, Report, StrikeReport, SubjectReport
+from jobcheck.history.report import FindingReport, PointReport, Report, StrikeReport, SubjectReport
 
 OK = str(Verdict.OK)
 UNSURE = frozenset(str(verdict) for verdict in NEVER_PASS)
@@ -148,3 +148,19 @@ def explain_words(finding: FindingReport) -> str:
 def label(subject: SubjectReport) -> str:
     """`naive, queue mode`."""
     return f"{clean(subject.name)}, {clean(subject.mode)} mode"
+
+
+def in_job(point: PointReport) -> str:
+    """`shop.jobs.charge: ` before what is said of a point; empty where there is one job only."""
+    return f"{point.job}: " if point.job else ""
+
+
+def jobs_of(subject: SubjectReport) -> list[str]:
+    """The jobs whose points were explored together, in the order in which they ran; none where there is one only."""
+    return list(dict.fromkeys(point.job for point in subject.points if point.job))
+
+
+def strikes_of(subject: SubjectReport, job: str) -> tuple[StrikeReport, ...]:
+    """The strikes at what one of these jobs does."""
+    points = subject.struck
+    return tuple(one for one in subject.strikes if one.point in points and points[one.point].job == job)

@@ -48,6 +48,17 @@ class Kin:
             for sight in self._trace.sights
         )
 
+    def awaited(self) -> str:
+        """The name of a job that was enqueued and not handed out since; empty where there is none."""
+        self._catch_up()
+        sent: dict[str, None] = {}
+        for sight in self._trace.sights:
+            if sight.role == "enqueue" and sight.way == OUT:
+                sent[sight.sends] = None
+            elif sight.role == "delivery" and sight.way == IN:
+                sent.pop(sight.job, None)
+        return next(filter(None, (self._family.label(job) for job in sent if job not in self._others)), "")
+
     @property
     def tree(self) -> tuple[Member, ...]:
         self._catch_up()

@@ -145,7 +145,7 @@ class QueueMode:
         running = Running(purpose, strike, case, since, started)
         if reordered is not None:
             await ordering.in_other_order(self, seat, reordered, running, jobs)
-        quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline, crew.others)
+        quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline, crew.others, kin)
         struck: Struck | None = None
         label = point.job if point is not None else ""
         try:

@@ -12,11 +12,15 @@ from typing import cast
 from ..clock import left_of
 from ..errors import WorkerError
 from ..systems.contract import Broker, Settings
+from .kin import Kin
 from .lane import Lane
 from .seats import Seat
 
 GRACE = 0.05
 """Seconds without a message until an empty broker counts as empty."""
+ON_ITS_WAY = 0.5
+"""Seconds without a message until a job that was enqueued, and that the broker does not have, is not waited for any
+longer: a message that nobody confirms reaches RabbitMQ after the broker was asked how many it has."""
 SILENCE = 1.5
 """Seconds without any message until a worker that never tells the end of its jobs is taken to be done."""
 
@@ -25,13 +29,21 @@ class Quiet:
     """Waits for quiet on one lane; `jobs` are those of the case, `others` the workers that serve other queues."""
 
     def __init__(
-        self, lane: Lane, settings: Settings, jobs: Sequence[str], deadline: float, others: Sequence[Seat] = ()
+        self,
+        lane: Lane,
+        settings: Settings,
+        jobs: Sequence[str],
+        deadline: float,
+        others: Sequence[Seat] = (),
+        kin: Kin | None = None,
     ) -> None:
         self._lane = lane
         self._others = others
         self._settings = settings
         self._jobs = jobs
         self._deadline = deadline
+        self._kin = kin
+        """The jobs of the case, where they are followed."""
 
     async def reached(self, seat: Seat, *, stuck: float = 0.0) -> str:
         """Empty when it became quiet, else what was still going on at the deadline.
@@ -95,6 +107,8 @@ class Quiet:
         if queued := self._lane.queued:
             return queued
         silence = self._lane.trace.quiet_for()
+        if self._kin is not None and silence < ON_ITS_WAY and (job := self._kin.awaited()):
+            return f"{job} was enqueued and not handed out yet"
         taken = seat.slot.taken
         if not taken:
             return "" if silence >= GRACE else "no delivery yet"

@@ -108,6 +108,8 @@ class Seat:
             self._boot = await boot_for(lane, self.slot, launch, COLD if own else self.wanted)
         hold = HoldFetch()
         self.slot.gate = hold
+        if self.slot.turnstile is not None:
+            self.slot.turnstile.clear()  # what a dead connection was still sent
         worker = await self._boot.start(spec, launch)
         self._worker = worker
         worker.output.subscribe(self._line)

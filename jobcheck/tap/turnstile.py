@@ -42,7 +42,7 @@ class Turnstile:
                 self._held.append(sight)
                 return True
             self._open[sight.job] = None
-        elif sight.role == "poll" and sight.way == OUT and sight.link.answers(sight.unit) and self.busy:
+        elif sight.role == "poll" and sight.way == OUT and sight.link.listener.slot.polls and self.busy:
             self._held.append(sight)
             return True
         return False

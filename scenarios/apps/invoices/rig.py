@@ -195,7 +195,7 @@ def print_book(case: jobcheck.Case) -> None:
 
 
 def remind(case: jobcheck.Case) -> None:
-    """A job whose follow-up comes a second later."""
+    """A job whose follow-up comes a little later."""
     from shop.chains import remind
 
     remind.delay(invoice_row(case))

@@ -3,7 +3,7 @@
     settle_right    chain: check_invoice -> charge_with_key       nothing
     settle_wrong    chain: check_invoice -> charge_without_key    killed before its COMMIT or after, it charges twice
     print_book      chord: print_page x3 -> bind_book             nothing in the jobs; see docs/chains.md for the chord
-    remind          remind_customer a second later                nothing
+    remind          remind_customer a little later                 nothing
 
 A chord needs a result backend: `RESULT_URL`.
 """
@@ -78,5 +78,5 @@ def remind_customer(invoice_id: int) -> None:
 
 @app.task
 def remind(invoice_id: int) -> None:
-    """Not now: in a second."""
-    remind_customer.apply_async((invoice_id,), countdown=1)
+    """Not now: a little later."""
+    remind_customer.apply_async((invoice_id,), countdown=0.3)
