@@ -41,6 +41,8 @@ STORY_LINES = 20
 """Lines of a story that a terminal shows; the HTML report has all."""
 WIDE = 100
 """Columns from which on the findings of a job stand beside its outcome, and not below it."""
+ROOM = 26
+"""Columns of the name of one of several jobs; a longer one is told without its module."""
 OUTCOME = 34
 """Columns of an outcome there."""
 OTHERS = 28
@@ -104,7 +106,8 @@ def _table(subjects: Sequence[SubjectReport], screen: Screen) -> Table:
             part = replace(subject, strikes=strikes_of(subject, job), findings=())
             points = sum(point.job == job for point in subject.points)
             counts = str(points), str(len(part.strikes)), _outcome(part, screen, room)
-            table.add_row(f"    {screen.safe(job)}", "", *counts, *([""] if wide else []), style="dim")
+            name = job if len(job) <= ROOM else job.rpartition(".")[2]
+            table.add_row(f"    {screen.safe(name)}", "", *counts, *([""] if wide else []), style="dim")
     return table
 
 
