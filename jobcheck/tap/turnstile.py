@@ -27,9 +27,14 @@ class Turnstile:
     @property
     def job(self) -> str:
         """The job that runs; between two jobs, the one that ran last."""
+        self._look()
+        return self._last
+
+    def _look(self) -> None:
+        """Notes which job runs. A worker may say that a job has ended before its last message was seen, so this must
+        be known before."""
         if self._last not in self._open or self._waits(self._last):
             self._last = next((job for job in self._open if not self._waits(job)), self._last)
-        return self._last
 
     @property
     def busy(self) -> bool:
@@ -42,6 +47,7 @@ class Turnstile:
                 self._held.append(sight)
                 return True
             self._open[sight.job] = None
+            self._look()
         elif sight.role == "poll" and sight.way == OUT and sight.link.listener.slot.polls and self.busy:
             self._held.append(sight)
             return True
@@ -49,6 +55,7 @@ class Turnstile:
 
     def ended(self, job: str, gate: Gate | None) -> None:
         """A job has ended: the next one may come. `gate` has not seen what waited."""
+        self._look()
         self._open.pop(job, None)
         waiting, self._held = self._held, []
         for at, sight in enumerate(waiting):

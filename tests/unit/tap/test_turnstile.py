@@ -84,3 +84,12 @@ def test_a_connection_that_is_gone_is_not_waited_for() -> None:
     stile.ended("a", None)
     assert link.passed == []
     assert not stile.busy
+
+
+def test_a_message_that_is_seen_after_its_job_said_that_it_ended_is_still_its_own() -> None:
+    """The line of output and the message come by two ways."""
+    link, stile = Link(polls=False), Turnstile(lambda job: False, late=True)
+    for job in ("a", "b"):
+        stile.holds(delivery(link, job))
+        stile.ended(job, None)
+    assert stile.job == "b"
