@@ -235,23 +235,28 @@ class Worker:
             self._close_write()
 
     def _readable(self) -> None:
+        if not self._reads():
+            self._close_read()
+
+    def _reads(self) -> bool:
+        """Takes what is there. False where nobody has the other end."""
         try:
             data = os.read(self._read_fd, READ_SIZE)
         except BlockingIOError:
-            return
+            return True
         if data:
             self.output.feed(data)
-        else:
-            self._close_read()
+        return bool(data)
 
     def drain(self) -> None:
-        """Reads what the tree has written so far, without waiting for more."""
+        """Reads what the tree has written so far, without waiting for more.
+
+        That nobody has the other end is no reason to close ours: a fork may not have opened it yet, and would wait
+        for us for ever.
+        """
         for _ in range(256):  # bounded: somebody may go on writing to the same pipe
-            if self._read_fd < 0:
-                break
             before = self.output.bytes
-            self._readable()
-            if self.output.bytes == before:
+            if self._read_fd < 0 or not self._reads() or self.output.bytes == before:
                 break
 
     def _close_read(self) -> None:

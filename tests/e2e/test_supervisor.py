@@ -259,6 +259,23 @@ def test_the_end_of_a_process_is_told_once_to_early_and_late_listeners(tmp_path:
     supervised(tmp_path, body)
 
 
+def test_output_is_kept_for_a_fork_that_has_not_opened_it_yet(tmp_path: Path) -> None:
+    async def body(supervisor: Supervisor) -> None:
+        fifo = tmp_path / "out"
+        os.mkfifo(fifo)
+        read = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        forked = await supervisor.start(spec("import time\ntime.sleep(600)", tmp_path, name="root"))
+        child = supervisor.adopt(spec("", tmp_path, name="forked"), forked.pid, read)
+        child.drain()
+        write = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)  # ENXIO where nobody has the other end
+        os.write(write, b"here\n")
+        os.close(write)
+        child.drain()
+        assert [line.text for line in child.output.lines] == ["here"]
+
+    supervised(tmp_path, body)
+
+
 def test_a_fork_of_a_running_process_can_be_adopted(tmp_path: Path) -> None:
     zygote = (
         "import os, time\npid = os.fork()\nif not pid:\n    os.setsid()\nelse:\n    print('child', pid, flush=True)\n"
