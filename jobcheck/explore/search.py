@@ -66,6 +66,19 @@ class Space:
         ]
         return found + self._at_each(known.DEPLOY) if self.deploy else found
 
+    def unstruck(self, families: Collection[str]) -> list[str]:
+        """Why there is no strike of a family that was asked for by name, a sentence each; whoever asks for all of them
+        asks for those that there are."""
+        if set(families) >= set(known.FAMILIES):
+            return []
+        why = {
+            **dict.fromkeys(known.WORKERS_ONLY, "" if self.queue else "it needs a worker, and a handler has none"),
+            "zombie": "" if self.leased else "jobs are acknowledged early, so nobody else gets one that is held",
+        }
+        if self.queue and self.jobs < 2:
+            why["order"] = "the case enqueues one job, and it takes two to come in another order"
+        return [f"no strike of {family}: {why[family]}" for family in families if why.get(family)]
+
     def _partial_kills(self, fault: str) -> list[Strike]:
         """A child is found by the connection of its message; what the main process sends is no child's."""
         points = [point for point in self.points if not (fault == known.KILL_CHILD and point.broker)]

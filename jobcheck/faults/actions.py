@@ -5,19 +5,13 @@ The runner carries an action out and decides nothing; the schedule decides and d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from .base import Base
 from .model import FAILS, GOES_DOWN, How, Messages, Mode, NamedPoint, Scope
+from .orders import DelayJob, PutBack, ReorderJobs
 from .outages import NO_CONNECTION, Reply
 from .toxics import Toxic
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """What all actions have in common."""
-
-    fault: int = field(default=-1, compare=False, kw_only=True)
-    """Number of the fault that it belongs to, from 0; -1: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +275,9 @@ Action = (
     | RestartWorker
     | StopWorker
     | DuplicateDelivery
+    | ReorderJobs
+    | DelayJob
+    | PutBack
     | AddToxic
     | RemoveToxic
     | BeginOutage
@@ -289,6 +286,19 @@ Action = (
     | DeployProducer
     | Heal
 )
+
+
+@dataclass(frozen=True, slots=True)
+class CaseComing:
+    """One more case is about to be put in."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobHeld:
+    """A job is held back on the broker, because of this action."""
+
+    job: str
+    action: DelayJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,4 +346,14 @@ class WentQuiet:
     """Nothing is going on any more: whatever still waits for an event waits in vain."""
 
 
-Happening = CaseEnqueued | JobDelivered | JobEnded | WorkerGone | WorkloadEnded | PointReached | WentQuiet
+Happening = (
+    CaseComing
+    | JobHeld
+    | CaseEnqueued
+    | JobDelivered
+    | JobEnded
+    | WorkerGone
+    | WorkloadEnded
+    | PointReached
+    | WentQuiet
+)

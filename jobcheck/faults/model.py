@@ -133,6 +133,52 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Reorder:
+    """Jobs that wait on the broker are handed out in another order than they were enqueued in."""
+
+    share: float
+    """Of the cases, from 0 to 1."""
+    cases: int = 1
+    """The jobs of so many cases in a row are gathered first."""
+    trigger: Trigger = ALWAYS
+    where: Where = field(default=NOWHERE, compare=False)
+
+    @property
+    def text(self) -> str:
+        return f"reorder {self.share * 100:g}%" + (f", {self.cases} cases at a time" if self.cases > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """One job of some cases is held back on the broker, and handed out later."""
+
+    share: float = 0.0
+    """Of the cases, from 0 to 1."""
+    each: int = 0
+    """Each n-th case, in place of a share; 0: a share."""
+    seconds: float | None = None
+    """How long it is held back; None: until `others`."""
+    others: int = 0
+    """So many other jobs are handed out before."""
+    trigger: Trigger = ALWAYS
+    where: Where = field(default=NOWHERE, compare=False)
+
+    @property
+    def by(self) -> str:
+        """`0.5 s`, `3 deliveries`."""
+        return f"{self.others} deliveries" if self.seconds is None else f"{self.seconds:g} s"
+
+    @property
+    def which(self) -> str:
+        """`20%`, `each 5`."""
+        return f"each {self.each}" if self.each else f"{self.share * 100:g}%"
+
+    @property
+    def text(self) -> str:
+        return f"delay {self.which} by {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
 class Messages:
     """Which messages of jobs a toxic acts on; without a number, all of that name."""
 
@@ -209,4 +255,4 @@ class Deploy:
         return f"deploy {self.version}" + (f" {self.point.text}" if self.point else "")
 
 
-Fault = Kill | Restart | Fail | Duplicate | Poison | Outage | Deploy
+Fault = Kill | Restart | Fail | Duplicate | Reorder | Delay | Poison | Outage | Deploy

@@ -6,6 +6,7 @@ fault comes with the action that ends it, and the last step of every plan heals 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,22 @@ from .actions import (
     StartWorkload,
     StopWorker,
 )
-from .model import ALL, ANY, GOES_DOWN, STEP, Deploy, Duplicate, Fail, Fault, Kill, Outage, Poison, Restart
+from .model import (
+    ALL,
+    ANY,
+    GOES_DOWN,
+    STEP,
+    Delay,
+    Deploy,
+    Duplicate,
+    Fail,
+    Fault,
+    Kill,
+    Outage,
+    Poison,
+    Reorder,
+    Restart,
+)
 from .triggers import After, Draw
 
 
@@ -56,18 +72,48 @@ class Copies:
 
     def chosen(self) -> Iterator[bool]:
         """Whether the 1st, 2nd, 3rd ... delivery is chosen; without end."""
-        draw = self.draws()
-        while True:
-            yield draw.random() < self.duplicate.share
+        return _drawn(self.draws(), self.duplicate.share)
 
     def first(self, deliveries: int) -> list[int]:
         """Numbers of those chosen among so many deliveries."""
-        return [number for number, hit in zip(range(1, deliveries + 1), self.chosen(), strict=False) if hit]
+        return _numbers(self.chosen(), deliveries)
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Of which cases jobs come in another order, or late: drawn one by one, in the order of the cases."""
+
+    fault: int
+    rule: Reorder | Delay
+    draws: Callable[[], Draw] = field(compare=False)
+    """A fresh stream: the same draws each time."""
+    ways: Callable[[], Draw] = field(compare=False)
+    """The same for which job it is, and for the order."""
+
+    def chosen(self) -> Iterator[bool]:
+        """Whether the 1st, 2nd, 3rd ... case is chosen; without end."""
+        if isinstance(self.rule, Delay) and self.rule.each:
+            each = self.rule.each
+            return (number % each == 0 for number in itertools.count(1))
+        return _drawn(self.draws(), self.rule.share)
+
+    def first(self, cases: int) -> list[int]:
+        """Numbers of those chosen among so many cases."""
+        return _numbers(self.chosen(), cases)
+
+
+def _drawn(draw: Draw, share: float) -> Iterator[bool]:
+    while True:
+        yield draw.random() < share
+
+
+def _numbers(chosen: Iterator[bool], many: int) -> list[int]:
+    return [number for number, hit in zip(range(1, many + 1), chosen, strict=False) if hit]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be done, as far as the seed decides it. What depends on the run is in `copies` and in `ArmKill`."""
+    """What will be done, as far as the seed decides it. What depends on the run is in `copies`, `turns`, `ArmKill`."""
 
     seed: int
     count: int
@@ -78,6 +124,7 @@ class Plan:
     steps: tuple[Step, ...]
     """In the order of their time; the first starts the workload, the last heals."""
     copies: tuple[Copies, ...] = ()
+    turns: tuple[Turns, ...] = ()
 
     @property
     def length(self) -> float:
@@ -95,14 +142,17 @@ def make_plan(faults: Sequence[Fault], *, count: int, rate: float, workers: Sequ
     planner = _Planner(count / rate, tuple(workers), seeds)
     steps: list[Step] = []
     copies: list[Copies] = []
+    turns: list[Turns] = []
     for number, fault in enumerate(faults):
         if isinstance(fault, Duplicate):
             copies.append(Copies(number, fault, planner.again(number, "copies")))
+        elif isinstance(fault, Reorder | Delay):
+            turns.append(Turns(number, fault, planner.again(number, "cases"), planner.again(number, "orders")))
         else:
             steps += planner.steps(number, fault)
     steps.sort(key=lambda step: (step.after is not None, step.at, step.action.fault))
     first, last = Step(0.0, StartWorkload(count, rate)), Step(math.inf, Heal(), heals=True)
-    return Plan(seeds.seed, count, rate, tuple(workers), (first, *steps, last), tuple(copies))
+    return Plan(seeds.seed, count, rate, tuple(workers), (first, *steps, last), tuple(copies), tuple(turns))
 
 
 class _Planner:

@@ -19,20 +19,24 @@ from .actions import (
     ArmKill,
     ArmStop,
     ArmTrouble,
+    CaseComing,
     CaseEnqueued,
     DuplicateDelivery,
     Happening,
     Heal,
     JobDelivered,
     JobEnded,
+    JobHeld,
     PointReached,
     RestartWorker,
     WentQuiet,
     WorkerGone,
     WorkloadEnded,
 )
-from .plan import Copies, Plan, Step
-from .triggers import CASES, Span
+from .model import Reorder
+from .orders import DelayJob, PutBack, ReorderJobs
+from .plan import Copies, Plan, Step, Turns
+from .triggers import CASES, Draw, Trigger
 
 
 @dataclass(slots=True)
@@ -41,7 +45,6 @@ class _Copying:
 
     rule: Copies
     chosen: Iterator[bool]
-    span: Span | None
     seen: int = 0
     """Deliveries so far."""
     made: int = 0
@@ -50,6 +53,16 @@ class _Copying:
 
     def copy(self, nth: int, job: str) -> DuplicateDelivery:
         return DuplicateDelivery(nth, job, self.rule.duplicate.mode, fault=self.rule.fault)
+
+
+@dataclass(slots=True)
+class _Turning:
+    """One fault that changes the order of jobs, while it runs."""
+
+    rule: Turns
+    chosen: Iterator[bool]
+    ways: Draw
+    made: int = 0
 
 
 class Schedule:
@@ -69,7 +82,12 @@ class Schedule:
         self._ended = False
         self._armed = 0
         self._quiet = False
-        self._copying = [_Copying(rule, rule.chosen(), rule.duplicate.trigger.during) for rule in plan.copies]
+        self._copying = [_Copying(rule, rule.chosen()) for rule in plan.copies]
+        self._turning = [_Turning(rule, rule.chosen(), rule.ways()) for rule in plan.turns]
+        self._gathered = 0
+        """The jobs of the cases before this one wait until they are handed out in another order."""
+        self._held: dict[str, tuple[DelayJob, int]] = {}
+        """Jobs that are held back until so many were handed out."""
         for step in plan.steps[:-1]:
             if step.after is None:
                 self._at(step.at, step.action)
@@ -88,13 +106,18 @@ class Schedule:
         self._armed += sum(isinstance(action, ArmKill | ArmStop | ArmTrouble) for action in out)
         if not out and not self._due and self._may_heal():
             self.healed = True
+            self._held.clear()
             out.append(Heal())
         return out
 
     def observe(self, event: Happening, now: float) -> list[Action]:
         """What is to be done because of this; the rest comes by `due`."""
         out: list[Action] = []
-        if isinstance(event, CaseEnqueued):
+        if isinstance(event, CaseComing):
+            out = self._coming(now)
+        elif isinstance(event, JobHeld):
+            self._keep(event.job, event.action, now)
+        elif isinstance(event, CaseEnqueued):
             self._cases += 1
             self._release(now)
         elif isinstance(event, WorkloadEnded):
@@ -120,6 +143,7 @@ class Schedule:
         self._due.clear()
         self._waiting.clear()
         self._copying.clear()
+        self._held.clear()
 
     @property
     def unreached(self) -> list[Step]:
@@ -143,7 +167,7 @@ class Schedule:
 
     def _may_heal(self) -> bool:
         """The workload is over, and nothing waits for an event that may still come."""
-        waits = bool(self._waiting or self._armed) and not self._quiet
+        waits = bool(self._waiting or self._armed or self._held) and not self._quiet
         return self._ended and not self.healed and not waits
 
     def _release(self, now: float) -> None:
@@ -162,10 +186,10 @@ class Schedule:
             return []
         self._jobs.add(job)
         self._release(now)
-        out: list[Action] = []
+        out: list[Action] = self._passed_by()
         for copying in self._copying:
             copying.seen += 1
-            if next(copying.chosen) and self._wanted(copying, now):
+            if next(copying.chosen) and _wanted(copying.rule.duplicate.trigger, copying.made, now):
                 copying.made += 1
                 if copying.rule.duplicate.mode == "later":
                     copying.waiting[job] = copying.seen
@@ -173,18 +197,50 @@ class Schedule:
                     out.append(copying.copy(copying.seen, job))
         return out
 
-    def _wanted(self, copying: _Copying, now: float) -> bool:
-        trigger = copying.rule.duplicate.trigger
-        if trigger.times is not None and copying.made >= trigger.times:
-            return False
-        if trigger.at is not None and now < trigger.at:
-            return False
-        if trigger.lasts is not None and now >= (trigger.at or 0.0) + trigger.lasts:
-            return False
-        return copying.span is None or copying.span.start <= now < copying.span.end
+    def _coming(self, now: float) -> list[Action]:
+        """What is done to the jobs of the case that is put in next."""
+        nth, out = self._cases + 1, list[Action]()
+        for turning in self._turning:
+            rule, fault = turning.rule.rule, turning.rule.fault
+            if not next(turning.chosen) or not _wanted(rule.trigger, turning.made, now):
+                continue
+            if isinstance(rule, Reorder):
+                if nth <= self._gathered:
+                    continue  # they come in another order as it is
+                cases = min(rule.cases, self.plan.count - self._cases)
+                self._gathered = self._cases + cases
+                out.append(ReorderJobs(nth, cases, turning.ways.random(), fault=fault))
+            else:
+                out.append(DelayJob(nth, rule.seconds, rule.others, turning.ways.random(), fault=fault))
+            turning.made += 1
+        return out
+
+    def _keep(self, job: str, action: DelayJob, now: float) -> None:
+        if action.seconds is not None:
+            self._at(now + action.seconds, PutBack(job, action.nth, fault=action.fault))
+        else:
+            self._held[job] = (action, len(self._jobs) + action.others)
+
+    def _passed_by(self) -> list[Action]:
+        """Jobs that were held back until now."""
+        due = [(job, action) for job, (action, number) in self._held.items() if len(self._jobs) >= number]
+        for job, _ in due:
+            del self._held[job]
+        return [PutBack(job, action.nth, fault=action.fault) for job, action in due]
 
     def _over(self, job: str, now: float) -> None:
         for copying in self._copying:
             if job in copying.waiting:
                 number = copying.waiting.pop(job)
                 self._at(now + copying.rule.duplicate.delay, copying.copy(number, job))
+
+
+def _wanted(trigger: Trigger, made: int, now: float) -> bool:
+    """Whether a fault that chooses one by one acts at this time, after it has acted so often."""
+    if trigger.times is not None and made >= trigger.times:
+        return False
+    if trigger.at is not None and now < trigger.at:
+        return False
+    if trigger.lasts is not None and now >= (trigger.at or 0.0) + trigger.lasts:
+        return False
+    return trigger.during is None or trigger.during.start <= now < trigger.during.end

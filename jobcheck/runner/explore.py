@@ -314,6 +314,7 @@ class Exploration:
         if any(finding.layer != TRANSPORT and finding.confirmed for finding in findings):
             verdict = "broken"
         guarantee, notes = promises(self.mode, list(self.trials.values()), outcomes)
+        notes = [*self.space.unstruck(self.options.faults), *notes]
         unsure = [note for outcome in outcomes if outcome.verdict in NEVER_PASS for note in outcome.notes]
         every = len(self.space.planned(self.options.faults))
         if self.raced is not None:

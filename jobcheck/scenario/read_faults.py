@@ -32,11 +32,24 @@ from ..faults.model import (
 from . import units
 from .nodes import Fields, Problem, Value, unknown
 from .read_messages import read_messages
+from .read_orders import read_delay, read_reorder, read_share
 from .read_outages import OUTAGE_FIELDS, check_answers, read_reply
 from .read_toxics import TOXIC_FIELDS, read_toxic
 from .read_triggers import INSTANT, LASTING, read_trigger
 
-KINDS = ("kill", "restart", "wipe", "read_only", "exhaust", "duplicate", "toxic", "outage", "deploy")
+KINDS = (
+    "kill",
+    "restart",
+    "wipe",
+    "read_only",
+    "exhaust",
+    "duplicate",
+    "reorder",
+    "delay",
+    "toxic",
+    "outage",
+    "deploy",
+)
 POINT = ("point", "when", "nth")
 FIELDS = {
     "kill": ("worker", "restart", *POINT, *INSTANT),
@@ -45,6 +58,8 @@ FIELDS = {
     "read_only": LASTING,
     "exhaust": LASTING,
     "duplicate": ("mode", "delay", "at", "for", "during", "times"),
+    "reorder": ("cases", "at", "for", "during", "times"),
+    "delay": ("by", "at", "for", "during", "times"),
     "toxic": ("upstream", "on", "point", "nth", "first", *TOXIC_FIELDS, *LASTING),
     "outage": (*OUTAGE_FIELDS, *LASTING),
     "deploy": ("from", "mix", "rollback", "step", *POINT, "at", "for", "after"),
@@ -78,6 +93,8 @@ class _Reader:
             "read_only": self._fail,
             "exhaust": self._fail,
             "duplicate": self._duplicate,
+            "reorder": read_reorder,
+            "delay": read_delay,
             "toxic": self._toxic,
             "outage": self._outage,
             "deploy": self._deploy,
@@ -127,9 +144,7 @@ class _Reader:
         return Restart(worker, read_trigger(fields, False, "a restart"), fields.where, point)
 
     def _duplicate(self, fields: Fields, value: Value) -> Duplicate:
-        share = value.unit(units.share)
-        if share == 0:
-            raise value.wrong("a share above 0%")
+        share = read_share(value)
         mode = fields.get("mode", lambda item: item.one_of(MODES, "mode of a duplicate"), "at once")
         if "delay" in fields.values and mode != "later":
             raise Problem(fields.lines["delay"], f"'delay' is for 'mode: later', and this duplicate comes {mode}")
@@ -209,6 +224,8 @@ def _kind(fields: Fields) -> str:
     kinds = [name for name in fields.names if name in KINDS]
     if "kill" in kinds and "restart" in kinds:
         kinds.remove("restart")  # a kill says with `restart` when the worker comes back
+    if any("delay" in FIELDS[kind] for kind in kinds) and "delay" in kinds:
+        kinds.remove("delay")  # a copy and some toxics say with `delay` how much later it is
     if len(kinds) == 1:
         return kinds[0]
     if kinds:

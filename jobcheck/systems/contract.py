@@ -227,6 +227,26 @@ class System(Protocol):
         """Lets jobs that wait on the broker be given out in this order. They are all there, and no worker fetches."""
         ...
 
+    async def halt(self, address: Address, call: AgentCall, settings: Settings) -> None:
+        """Jobs that are enqueued from now on stay on the broker, until `go_on`. May be called again and again.
+
+        The caller keeps workers from asking for jobs anew; this ends what they have asked already.
+        """
+        ...
+
+    async def go_on(
+        self, address: Address, call: AgentCall, settings: Settings, jobs: Sequence[str], kept: Sequence[str]
+    ) -> None:
+        """Ends `halt`: these jobs wait in this order from now on, but for those that are kept, which are held back.
+
+        To the broker they are like jobs that a worker has and does not settle. Raises CaseError when one is not there.
+        """
+        ...
+
+    async def put_back(self, address: Address, call: AgentCall, settings: Settings, jobs: Sequence[str]) -> None:
+        """Lets jobs that are held back be given out, before all that wait. Raises CaseError when one is not there."""
+        ...
+
     async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
         """Takes every job that waits in the app's queues, delayed ones too, out of the broker."""
         ...

@@ -233,7 +233,7 @@ def test_a_broker_that_dies_for_good_ends_the_run_with_what_it_had(tmp_path: Pat
 
 SHIPPED = (
     *("kill-workers", "duplicate-deliveries", "network-faults", "mixed-versions", "all-at-once"),
-    "provider-outage",
+    *("provider-outage", "reordered-deliveries"),
 )
 
 
@@ -260,12 +260,45 @@ def test_a_shipped_scenario_is_red_on_the_wrong_shop(tmp_path: Path, name: str) 
         # The naive job does not call the accounting.
         lines = [line for line in text.splitlines() if "accounting" not in line]
         text = "\n".join(lines).replace("enqueue: new_invoice,", "enqueue: new_invoice_naive,")
+        text = text.replace("enqueue: told_by_version,", "enqueue: told_blindly,")
     file = tmp_path / f"{name}.yaml"
     file.write_text(text)
     scenario = only(run(file, tmp_path).report)
     assert scenario["verdict"] == "broken", scenario["problem"]
     assert any(item["held"] is False for item in scenario["expectations"])
     assert scenario["bad"]
+
+
+@pytest.mark.parametrize(("enqueue", "verdict"), [("told_by_version", "ok"), ("told_blindly", "broken")])
+def test_on_rabbitmq_jobs_come_in_another_order_and_late(tmp_path: Path, enqueue: str, verdict: str) -> None:
+    """The shipped file on the other broker: what is held back comes back, and every fault fired."""
+    text = (APPS.parent / "reordered-deliveries.yaml").read_text().replace("apps/", f"{APPS}/")
+    text = text.replace(":shop_with_statuses", ":shop_with_statuses_on_rabbitmq").replace("told_by_version", enqueue)
+    file = tmp_path / "reordered.yaml"
+    file.write_text(text)
+    scenario = only(run(file, tmp_path).report)
+    assert (scenario["verdict"], scenario["problem"]) == (verdict, ""), (scenario["expectations"], scenario["actions"])
+    assert all(fault["met"] for fault in scenario["faults"]), scenario["actions"]
+    assert scenario["jobs"]["seen"] == scenario["jobs"]["ended"] == scenario["jobs"]["deliveries"]
+
+
+def test_a_job_that_is_held_back_for_longer_than_the_run_is_put_back_at_its_end(tmp_path: Path) -> None:
+    """Nothing is lost, and what came too early is not exercised. One job alone has no other order, either."""
+    rest = """\
+faults:
+  - {delay: each 2, by: 999 deliveries}
+  - {reorder: 100%}
+expect:
+  - exactly_once: payments POST /charges
+  - none_lost
+"""
+    file = write(tmp_path, rest, rig="shop_on_rabbitmq", enqueue="new_invoice_locked", work="count: 3, rate: 20/s")
+    scenario = only(run(file, tmp_path).report)
+    assert scenario["counts"]["ok"] == 3, scenario["bad"]
+    assert [fault["met"] for fault in scenario["faults"]] == [False, False]
+    assert scenario["verdict"] == "unknown"
+    outcomes = {action["outcome"].partition(";")[0] for action in scenario["actions"] if action["fault"] >= 0}
+    assert outcomes == {"at the end, too early", "only one job waited"}
 
 
 def test_shipped_scenarios_say_what_they_are() -> None:

@@ -26,9 +26,11 @@ from ...faults.actions import (
     WorkerGone,
 )
 from ...faults.model import ANY, Scope
+from ...faults.orders import DelayJob, PutBack, ReorderJobs
 from ...services.clients import redis_client
 from ...tap.sight import Sight
 from ..stage import STOP_GRACE
+from .disorder import Disorder
 from .gate import Arm
 from .network import Weather
 from .posts import Fallen, Post
@@ -54,6 +56,8 @@ class Actor:
         self.weather = Weather(world.lane, world.posts, world.book, world.work, world.producers)
         self.troubles = Troubles(world.lane, world.book, world.work)
         self.probes = Probes(world.work, world.book)
+        self.disorder = Disorder(world, self.troubles.well, self._tell)
+        world.work.make = self.disorder.make
         self._said = said
         self._tasks = Tasks()
         self._going = 0
@@ -90,6 +94,10 @@ class Actor:
             self._produce(action)
         elif isinstance(action, DuplicateDelivery):
             self._copy(action)
+        elif isinstance(action, ReorderJobs | DelayJob):
+            self.disorder.begin(action)
+        elif isinstance(action, PutBack):
+            self._task(action, self.disorder.put_back(action))
         else:
             self._task(action, self.weather.change(action, self._tell))
 
@@ -109,6 +117,7 @@ class Actor:
         await self.troubles.heal(self._tell)
         await self.weather.heal(self._tell)
         await self._recover_owed()
+        await self.disorder.heal()
         await asyncio.gather(*(self._up(post) for post in self.world.posts.values()))
 
     async def crashed(self, post: Post) -> None:

@@ -66,9 +66,25 @@ class PostGate:
         self.detained = ""
         """The job whose next change waits until its copy has begun elsewhere."""
         self._held: list[Link] = []
+        self._closed = False
+        self._asking: list[Link] = []
+
+    def close(self) -> None:
+        """From now on the worker asks for no job."""
+        self._closed = True
+
+    def open(self) -> None:
+        """It may ask again."""
+        self._closed = False
+        asking, self._asking = self._asking, []
+        for link in asking:
+            link.release(OUT)
 
     def holds(self, sight: Sight) -> bool:
         self._note(sight)
+        if self._closed and sight.role == "poll" and sight.way == OUT:
+            self._asking.append(sight.link)
+            return True
         for arm in self.arms:
             if arm.hits(sight):
                 sight.fate = "struck"

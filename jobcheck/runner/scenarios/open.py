@@ -11,6 +11,7 @@ from ...aio import Tasks, wait_for
 from ...checks.clean import Clean, lines_to_paste, unmatched
 from ...errors import CaseError, UsageError, WaitTimeout
 from ...faults.model import Deploy, Fail
+from ...history.records import CaseRecord, Effect
 from ...scenario.model import Scenario
 from ...tap.sight import Sight
 from ..rig import Rig
@@ -97,11 +98,13 @@ async def start_all(world: World) -> None:
 
 
 async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, tasks: Tasks) -> Baseline:
-    """Two cases without faults: the first warms up, the second is the measure of all others.
+    """Two cases without faults: the first warms up, the second is the measure of all others. What both have in common
+    is what every case has.
 
     Raises CaseError when one does not do what it should, UsageError when a contract speaks of what it never showed.
     """
     lane, what = world.lane, scenario.workload.enqueue
+    shown: list[tuple[CaseRecord, tuple[Effect, ...]]] = []
     for _ in range(2):
         since = await lane.prime()
         made = await world.producers.make(world.work.version, world.work.values(0))
@@ -116,8 +119,10 @@ async def record_clean(world: World, scenario: Scenario, rig: Rig, calm: Calm, t
             raise CaseError(f"a clean case of {what} failed: {failed}")
         if problems:
             raise CaseError("; ".join(problems))
+        mine = tuple(one for one in effects if one.applied and one.case == made.record.id)
+        shown.append((made.record, mine))
     world.note(arithmetic(scenario, lane.stage.clock.now() - began))
-    clean = Clean(made.record, tuple(one for one in effects if one.applied and one.case == made.record.id))
+    clean = Clean(*shown[1], others=(shown[0],))
     if missing := unmatched(scenario.contracts, clean):
         paste = "\n    ".join(lines_to_paste(clean, {name: spec.kind for name, spec in rig.upstreams.items()}))
         raise UsageError(

@@ -62,7 +62,7 @@ class Calm:
         """Whether no job is anywhere at this moment, whatever the plan still has in mind."""
         if self._jobs() or not self._actor.troubles.well(self._world.lane.rig.system.broker):
             return False
-        return not await self._depth() and not self._jobs()
+        return await self._depth() <= len(self._actor.disorder.held) and not self._jobs()
 
     async def standing(self) -> str:
         """Who stands about while work waits: for a system that does not go on."""

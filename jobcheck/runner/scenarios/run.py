@@ -229,6 +229,7 @@ class ScenarioRun:
         """Heals, settles, drains. What is still going on at the end is a problem."""
         book = self._world.book
         self._phase = "heal"
+        await within(self._actor.disorder.end(), HEAL_WITHIN, "workers to ask for jobs again")
         await within(self._actor.rest(), HEAL_WITHIN, "the last actions of the plan to end")
         await within(self._actor.heal(), HEAL_WITHIN, "the healing")
         ending.healed_at = book.now()

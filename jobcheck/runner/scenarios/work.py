@@ -9,7 +9,7 @@ from typing import Any
 
 from ...aio import within
 from ...errors import CaseError, UsageError, WaitTimeout, WorkerError
-from ...faults.actions import CaseEnqueued, WorkloadEnded
+from ...faults.actions import CaseComing, CaseEnqueued, WorkloadEnded
 from ...history.records import CaseRecord
 from ...scenario.model import Workload
 from ..agents import Agent
@@ -116,6 +116,8 @@ class Work:
         self, workload: Workload, producers: Producers, book: Book, values: Callable[[int], Mapping[str, Any]]
     ) -> None:
         self._workload = workload
+        self.make = producers.make
+        """Runs the enqueue function for one case of the workload."""
         self._producers = producers
         self._book = book
         self.values = values
@@ -173,7 +175,8 @@ class Work:
                     break
                 version = self.version if self.draw() < self.share else self.before
                 self.begun += 1
-                made = await self._producers.make(version, self.values(number))
+                book.happened(CaseComing())
+                made = await self.make(version, self.values(number))
                 if not self._given_up:
                     self.cases.append(made)
                 self.pace.count = number + 1

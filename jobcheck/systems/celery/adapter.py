@@ -197,6 +197,17 @@ class Celery:
     async def reorder(self, call: AgentCall, settings: Settings, jobs: Sequence[str]) -> None:
         await call(RECOVER, "reorder", app=self.app, queues=list(settings.queues), jobs=list(jobs))
 
+    async def halt(self, address: Address, call: AgentCall, settings: Settings) -> None:
+        await self.transport.halt(address, settings, call, self.app)
+
+    async def go_on(
+        self, address: Address, call: AgentCall, settings: Settings, jobs: Sequence[str], kept: Sequence[str]
+    ) -> None:
+        await self.transport.go_on(address, settings, call, jobs, kept)
+
+    async def put_back(self, address: Address, call: AgentCall, settings: Settings, jobs: Sequence[str]) -> None:
+        await self.transport.put_back(address, settings, call, jobs)
+
     async def take_all(self, call: AgentCall, settings: Settings) -> list[Waiting]:
         told: list[dict[str, str]] = await call(RECOVER, "take_all", app=self.app, queues=list(settings.queues))
         return [Waiting(one["id"], one["task"], one["arguments"]) for one in told]

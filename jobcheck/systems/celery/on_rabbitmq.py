@@ -49,6 +49,20 @@ class OnRabbitMQ:
             properties=plain(info["properties"]),
         )
 
+    async def halt(self, address: Address, settings: Settings, call: AgentCall, app: str) -> None:
+        """A consumer before all others: RabbitMQ gives every job to it, and not to the workers."""
+        await call(RECOVER, "stand_before", app=app, queues=list(settings.queues))
+
+    async def go_on(
+        self, address: Address, settings: Settings, call: AgentCall, jobs: Sequence[str], kept: Sequence[str]
+    ) -> None:
+        """What it has is published again in this order, and acknowledged. What is kept stays unacknowledged."""
+        await call(RECOVER, "stand_aside", jobs=list(jobs), kept=list(kept))
+
+    async def put_back(self, address: Address, settings: Settings, call: AgentCall, jobs: Sequence[str]) -> None:
+        """Rejected: RabbitMQ puts it at the head of its queue."""
+        await call(RECOVER, "give_back", jobs=list(jobs))
+
     def blame_storage(self, how: str) -> Blame:
         return Blame("settings", CONFIRM)
 

@@ -8,6 +8,7 @@ from typing import cast
 from ...services.spec import Address
 from ...wire.unit import Unit
 from ..contract import AgentCall, Blame, Broker, Settings
+from . import waiting
 from .calls import RECOVER
 from .redis_dialect import RedisDialect
 
@@ -34,15 +35,13 @@ class OnRedis:
         return float(cast(float, told["visibility_timeout"]))
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
-        prefix = settings.values.get("global_keyprefix", "")
         from ...services.clients import redis_client
 
         async with redis_client(address) as client:
             pipe = client.pipeline(transaction=False)
-            for queue in settings.queues:
-                for step in settings.values.get("priority_steps", [0]):
-                    pipe.llen(prefix + (queue if not step else f"{queue}{settings.values['sep']}{step}"))
-            pipe.hlen(prefix + "unacked")
+            for key in waiting.lists(settings):
+                pipe.llen(key)
+            pipe.hlen(waiting.prefix(settings) + "unacked")
             return sum(await pipe.execute())
 
     async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str:
@@ -64,6 +63,18 @@ class OnRedis:
         async with redis_client(address) as client:
             # Workers take from the right end.
             await (client.rpush(queue, message) if next_up else client.lpush(queue, message))
+
+    async def halt(self, address: Address, settings: Settings, call: AgentCall, app: str) -> None:
+        """A BRPOP that waits is ended as its time-out would end it; the caller holds the next one."""
+        await waiting.unblock(address)
+
+    async def go_on(
+        self, address: Address, settings: Settings, call: AgentCall, jobs: Sequence[str], kept: Sequence[str]
+    ) -> None:
+        await waiting.arrange(address, settings, jobs, kept)
+
+    async def put_back(self, address: Address, settings: Settings, call: AgentCall, jobs: Sequence[str]) -> None:
+        await waiting.put_back(address, settings, jobs)
 
     def blame_storage(self, how: str) -> Blame:
         return Blame("settings", PERSIST)

@@ -1,5 +1,6 @@
 """Celery's own code, run by the agent in a child in the app's environment. Never imported by the harness."""
 
+import socket
 import time
 
 
@@ -102,6 +103,22 @@ def publish_again(app, queue, body, properties):
     return {}
 
 
+def as_it_was(channel, message):
+    """The same message, to be published once more."""
+    return channel.prepare_message(
+        message.body,
+        priority=message.properties.get("priority"),
+        content_type=message.content_type,
+        content_encoding=message.content_encoding,
+        headers=message.headers,
+        properties={
+            name: message.properties[name]
+            for name in ("delivery_mode", "correlation_id", "reply_to")
+            if message.properties.get(name) is not None
+        },
+    )
+
+
 def reorder(app, queues, jobs):
     """Takes the messages of these jobs out of their queues, and publishes them again, as they were, in this order."""
     found = {}
@@ -118,19 +135,7 @@ def reorder(app, queues, jobs):
         rank = {job: place for place, job in enumerate(jobs)}
         for job in sorted(found, key=lambda job: rank.get(job, len(rank))):
             queue, message = found[job]
-            again = channel.prepare_message(
-                message.body,
-                priority=message.properties.get("priority"),
-                content_type=message.content_type,
-                content_encoding=message.content_encoding,
-                headers=message.headers,
-                properties={
-                    name: message.properties[name]
-                    for name in ("delivery_mode", "correlation_id", "reply_to")
-                    if message.properties.get(name) is not None
-                },
-            )
-            channel.basic_publish(again, exchange="", routing_key=queue)
+            channel.basic_publish(as_it_was(channel, message), exchange="", routing_key=queue)
         channel.close()
     missing = [job for job in jobs if job not in found]
     if missing:
@@ -153,3 +158,70 @@ def take_all(app, queues):
                 continue  # nobody has ever sent anything to this queue, so there is none
             channel.close()
     return found
+
+
+FIRST = 1000
+"""`x-priority` of a consumer that RabbitMQ serves before all workers."""
+ARRIVES = 5.0
+"""Seconds for what was published to come to that consumer."""
+_standing = []
+"""The consumer that stands before the workers: its connection, its tags by channel, and what it was given."""
+_kept = {}
+"""Messages that are held back, by job: connection, channel, delivery tag."""
+
+
+def stand_before(app, queues):
+    """From now on RabbitMQ gives every job of these queues to this process, until `stand_aside`."""
+    if _standing:
+        return {}
+    connection = find_app(app).connection_for_write()
+    connection.connect()
+    tags, found = [], []
+    for queue in queues:
+        channel = connection.channel()
+
+        def given(message, channel=channel, queue=queue):
+            found.append((message.headers.get("id", ""), channel, queue, message))
+
+        try:
+            tags.append((channel, channel.basic_consume(queue, callback=given, arguments={"x-priority": FIRST})))
+        except connection.channel_errors:
+            continue  # nobody has ever sent anything to this queue, so there is none
+    _standing.append((connection, tags, found))
+    return {}
+
+
+def stand_aside(jobs, kept):
+    """Publishes what was given to this process again, these jobs in this order; those that are kept stay with it."""
+    connection, tags, found = _standing.pop()
+    end = time.monotonic() + ARRIVES
+    while not set(jobs) <= {one[0] for one in found} and time.monotonic() < end:
+        try:
+            connection.drain_events(timeout=0.1)
+        except socket.timeout:
+            continue
+    for channel, tag in tags:
+        channel.basic_cancel(tag)
+    rank = {job: place for place, job in enumerate(jobs)}
+    for job, channel, queue, message in sorted(found, key=lambda one: rank.get(one[0], -1)):
+        if job in kept:
+            _kept[job] = (connection, channel, message.delivery_tag)
+            continue
+        channel.basic_publish(as_it_was(channel, message), exchange="", routing_key=queue)
+        channel.basic_ack(message.delivery_tag)
+    if not any(one[0] is connection for one in _kept.values()):
+        connection.close()
+    missing = sorted(set(jobs) - {one[0] for one in found})
+    if missing:
+        raise RuntimeError("expected %s to wait on the broker" % ", ".join(missing))
+    return {}
+
+
+def give_back(jobs):
+    """Puts messages that were held back at the head of their queues."""
+    for job in jobs:
+        connection, channel, tag = _kept.pop(job)
+        channel.basic_reject(tag, requeue=True)
+        if not any(one[0] is connection for one in _kept.values()):
+            connection.close()
+    return {}

@@ -26,7 +26,19 @@ from jobcheck.faults.actions import (
     StopWorker,
 )
 from jobcheck.faults.describe import describe
-from jobcheck.faults.model import Deploy, Duplicate, Fail, Fault, Kill, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.model import (
+    Delay,
+    Deploy,
+    Duplicate,
+    Fail,
+    Fault,
+    Kill,
+    NamedPoint,
+    Outage,
+    Poison,
+    Reorder,
+    Restart,
+)
 from jobcheck.faults.outages import Reply
 from jobcheck.faults.plan import Plan, make_plan
 from jobcheck.faults.toxics import Down, Latency
@@ -220,6 +232,19 @@ def test_a_plan_is_told_line_by_line() -> None:
         f"            all along  duplicate 10% of the deliveries at once: number {first_numbers(plan)} ...",
         "                 then  end all faults, start all workers, settle, drain, judge",
     ]
+
+
+def test_which_cases_come_in_another_order_is_in_the_plan() -> None:
+    """By the seed, or by counting; a fault above does not move it."""
+    plan = planned(Reorder(0.3, 2), Delay(each=3, seconds=0.5), Delay(0.5, others=3), count=9)
+    drawn = [", ".join(map(str, turns.first(9))) for turns in plan.turns]
+    assert [line.strip() for line in describe(plan)[2:5]] == [
+        f"all along  hand out the jobs of 30% of the cases in another order, 2 at a time: number {drawn[0]}",
+        "all along  hold back a job of one case in 3 by 0.5 s: number 3, 6, 9",
+        f"all along  hold back a job of 50% of the cases by 3 deliveries: number {drawn[2]}",
+    ]
+    again = planned(Duplicate(0.3), Delay(each=3, seconds=0.5), Delay(0.5, others=3), count=9)
+    assert again.turns[1].first(9) == plan.turns[2].first(9)
 
 
 def first_numbers(plan: Plan) -> str:

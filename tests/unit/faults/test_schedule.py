@@ -10,6 +10,7 @@ from jobcheck.faults.actions import (
     ArmKill,
     ArmStop,
     ArmTrouble,
+    CaseComing,
     CaseEnqueued,
     DeployProducer,
     DeployWorker,
@@ -18,6 +19,7 @@ from jobcheck.faults.actions import (
     Heal,
     JobDelivered,
     JobEnded,
+    JobHeld,
     KillWorker,
     PointReached,
     RemoveToxic,
@@ -28,7 +30,8 @@ from jobcheck.faults.actions import (
     WorkerGone,
     WorkloadEnded,
 )
-from jobcheck.faults.model import Deploy, Duplicate, Fail, Fault, Kill, NamedPoint, Poison, Restart
+from jobcheck.faults.model import Delay, Deploy, Duplicate, Fail, Fault, Kill, NamedPoint, Poison, Reorder, Restart
+from jobcheck.faults.orders import DelayJob, PutBack, ReorderJobs, permuted
 from jobcheck.faults.plan import make_plan
 from jobcheck.faults.schedule import Schedule
 from jobcheck.faults.toxics import Latency
@@ -191,3 +194,46 @@ def test_a_deploy_at_a_point_goes_on_from_the_worker_that_came_to_it() -> None:
     for number, expected in enumerate(following, 1):
         told = told >> at(0.5 + number) << [expected]
     told.then_at(None)
+
+
+def test_a_job_that_is_held_back_comes_after_so_many_others() -> None:
+    """Only first deliveries count; the end of the workload waits for it, and nothing going on any more ends that."""
+    told, chance = begun(Delay(each=1, others=2)), ways(0)[0]
+    delay = DelayJob(1, None, 2, chance, fault=0)
+    told = told >> seen(CaseComing()) << [delay] >> seen(CaseEnqueued()) << [] >> seen(JobHeld("a", delay)) << []
+    told = told >> seen(JobDelivered("b", "w1")) << [] >> seen(JobDelivered("b", "w2")) << []
+    told = told >> seen(JobDelivered("c", "w1")) << [PutBack("a", 1, fault=0)] >> seen(JobDelivered("d", "w1")) << []
+    told = told >> seen(JobHeld("e", delay)) << [] >> seen(WorkloadEnded()) << [] >> at(3.0) << []
+    told >> seen(WentQuiet()) << [] >> at(3.0) << [Heal()] >> seen(JobDelivered("f", "w1")) << []
+
+
+def test_a_job_that_is_held_back_for_some_time_comes_before_the_healing() -> None:
+    told = begun(Delay(each=2, seconds=1.5))
+    delay = DelayJob(2, 1.5, 0, ways(0)[0], fault=0)
+    told = told >> seen(CaseComing()) << [] >> seen(CaseEnqueued()) << [] >> seen(CaseComing()) << [delay]
+    told = told >> seen(JobHeld("a", delay)) << [] >> seen(WorkloadEnded()) << []
+    told.then_at(1.5) >> at(1.5) << [PutBack("a", 2, fault=0)] >> at(1.6) << [Heal()]
+
+
+def test_cases_that_are_gathered_are_not_gathered_twice() -> None:
+    """Three in a row, and the last ones are as many as there are."""
+    told, drawn = begun(Reorder(1.0, 3)), ways(0)
+    for number in range(1, 21):
+        cases = min(3, 21 - number)
+        expected = [ReorderJobs(number, cases, drawn[number // 3], fault=0)] if number % 3 == 1 else []
+        told = told >> seen(CaseComing()) << expected >> seen(CaseEnqueued()) << []
+
+
+def ways(fault: int) -> list[float]:
+    """What is drawn for the orders of a fault, with seed 1."""
+    draw = Seeds(1).stream("fault", fault, "orders")
+    return [draw.random() for _ in range(10)]
+
+
+def test_every_other_order_is_chosen_by_some_number() -> None:
+    items = ["a", "b", "c"]
+    found = {tuple(permuted(items, number / 50)) for number in range(50)}
+    assert len(found) == 5
+    assert tuple(items) not in found
+    assert permuted(["a"], 0.9) == ["a"]
+    assert sorted(permuted([str(number) for number in range(200)], 0.999)) == sorted(map(str, range(200)))

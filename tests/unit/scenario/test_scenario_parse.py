@@ -9,7 +9,19 @@ import pytest
 from jobcheck.checks.backoff import BackoffRule
 from jobcheck.checks.contracts import at_least_once, exactly_once
 from jobcheck.errors import EXIT_USAGE, UsageError
-from jobcheck.faults.model import Deploy, Duplicate, Fail, Kill, Messages, NamedPoint, Outage, Poison, Restart
+from jobcheck.faults.model import (
+    Delay,
+    Deploy,
+    Duplicate,
+    Fail,
+    Kill,
+    Messages,
+    NamedPoint,
+    Outage,
+    Poison,
+    Reorder,
+    Restart,
+)
 from jobcheck.faults.outages import Reply
 from jobcheck.faults.toxics import Latency, LimitData, ResetPeer
 from jobcheck.faults.triggers import After, Span, Trigger
@@ -37,6 +49,9 @@ faults:
   - {kill: tree, point: after payments POST /charges, nth: 2, times: 3}
   - {duplicate: 10%, mode: while_running}
   - {duplicate: 5%, mode: later, delay: 2s}
+  - {reorder: 20%, cases: 3, times: 2}
+  - {delay: 20%, by: 3 deliveries, during: 2s}
+  - {delay: each 5, by: 500ms}
   - {outage: payments, status: 503, at: 5s, for: 10s}
   - {toxic: latency, upstream: db, latency: 200, jitter: 50ms, toxicity: 50%, stream: upstream, for: 20s, on: w1}
   - {toxic: limit_data, upstream: broker, bytes: 4096}
@@ -84,6 +99,9 @@ def test_every_field_of_a_file_is_read() -> None:
         Kill(point=NamedPoint("payments POST /charges", "after", 2), trigger=Trigger(times=3)),
         Duplicate(0.1, "while running"),
         Duplicate(0.05, "later", 2.0),
+        Reorder(0.2, 3, Trigger(times=2)),
+        Delay(0.2, others=3, trigger=Trigger(during=Span(0.0, 2.0))),
+        Delay(each=5, seconds=0.5),
         Outage("payments", Reply(503), Trigger(at=5.0, lasts=10.0)),
         Poison(Latency(200, jitter=50, toxicity=0.5, stream="upstream"), "db", "w1", Trigger(lasts=20.0)),
         Poison(LimitData(4096), "broker"),
@@ -168,6 +186,21 @@ FAULT_ERRORS = {
     "{duplicate: 0%}": "expected a share above 0%, got '0%'",
     "{duplicate: 5%, mode: latter}": "unknown mode of a duplicate 'latter'; did you mean 'later'?",
     "{duplicate: 5%, delay: 1s}": "'delay' is for 'mode: later', and this duplicate comes at once",
+    "{reorder: 10}": "expected a share such as 10%, got '10'; did you mean 10%?",
+    "{reorder: 0%}": "expected a share above 0%, got '0%'",
+    "{reordr: 10%}": "unknown fault 'reordr'; did you mean 'reorder'?",
+    "{reorder: 10%, case: 3}": "unknown field of a reorder 'case'; did you mean 'cases'?",
+    "{reorder: 10%, cases: 0}": "expected a number of cases such as 3, got '0'",
+    "{delay: 10%}": "expected 'by': how much later it comes, by: 500ms or by: 3 deliveries",
+    "{delay: 10, by: 3 deliveries}": "expected a share such as 10%, got '10'; did you mean 10%?",
+    "{delay: each, by: 1s}": "expected a share of the cases such as 20%, or each 5, got 'each'",
+    "{delay: 10%, by: 3}": "expected a duration such as 500ms, or a number such as 3 deliveries, got '3'; "
+    "did you mean 3s?",
+    "{delay: 10%, by: 3 delivries}": "expected a duration such as 500ms, or a number such as 3 deliveries, "
+    "got '3 delivries'",
+    "{delay: 10%, by: 0 deliveries}": "expected at least 1 delivery, got '0 deliveries'",
+    "{delay: 10%, bye: 3s, by: 2s}": "unknown field of a delay 'bye'; did you mean 'by'?",
+    "{delay: 10%, reorder: 5%, by: 1s}": "one fault is 'delay' and 'reorder'; make two items of the list",
     "{outage: payments, status: 200}": "expected an HTTP status from 400 to 599, got '200'",
     "{outage: payments, every: 5s}": "an outage that is repeated needs 'for': how long it lasts each time",
     "{outage: payments, every: 5s, for: 6s}": "expected 'for' to be shorter than 'every' (5 s)",
@@ -198,7 +231,8 @@ FAULT_ERRORS = {
     "{deploy: v2}": "unknown version 'v2'; name it in 'versions' with its folder",
     "{kill: tree, duplicate: 5%}": "one fault is 'kill' and 'duplicate'; make two items of the list",
     "kill": "expected a fault such as {kill: tree, every: 3s}, got 'kill'",
-    "{}": "expected a fault: one of kill, restart, wipe, read_only, exhaust, duplicate, toxic, outage, deploy",
+    "{}": "expected a fault: one of kill, restart, wipe, read_only, exhaust, duplicate, "
+    "reorder, delay, toxic, outage, deploy",
     "{zzz: 1}": f"unknown fault 'zzz'; there are {', '.join(KINDS)}",
     "{kill: db, restart: 2s}": "unknown field of a kill of a service 'restart'; there are kill, point, when, nth, at, "
     "every, during, after, times, for",
