@@ -7,6 +7,7 @@ from typing import Any
 
 from jobcheck.explore.points import reads, recorded
 from jobcheck.explore.search import Space, kills, ordered, place_of, sampled
+from jobcheck.faults.strikes import FAMILIES
 
 from .hand import Wire
 
@@ -124,3 +125,19 @@ def test_a_bounded_number_of_strikes_is_spread_over_faults_and_shapes() -> None:
         *((strike.fault, strike.point) for strike in every[5:7]),
     }
     assert sampled(every, found.points, 100) == every
+
+
+def test_a_family_that_does_not_apply_says_why_when_it_was_asked_for_by_name() -> None:
+    """One sentence each; all families together are those that there are."""
+    queue = Space("s", (), queue=True)
+    assert queue.unstruck(("kill", "order")) == [
+        "no strike of order: the case enqueues one job, and it takes two to come in another order"
+    ]
+    assert replace(queue, jobs=2, leased=False).unstruck(("order", "zombie")) == [
+        "no strike of zombie: jobs are acknowledged early, so nobody else gets one that is held"
+    ]
+    assert Space("s", ()).unstruck(("term", "order", "reset")) == [
+        "no strike of term: it needs a worker, and a handler has none",
+        "no strike of order: it needs a worker, and a handler has none",
+    ]
+    assert Space("s", ()).unstruck(tuple(FAMILIES)) == []
