@@ -62,8 +62,10 @@ class Disorder:
         for action in coming:
             if isinstance(action, ReorderJobs):
                 self._turn, self._left = action, action.cases
-            elif jobs:
-                self._late[jobs[int(action.chance * len(jobs))]] = action
+            elif free := [job for job in jobs if job not in self._late]:
+                self._late[free[int(action.chance * len(free))]] = action
+            else:
+                self._tell(action, "not done: every job of the case is held back already" if jobs else "it has no job")
 
     async def _halt(self, coming: list[ReorderJobs | DelayJob]) -> bool:
         """No worker takes a job any more, until `end`; what they have they go on with."""
