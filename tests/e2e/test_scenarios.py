@@ -297,8 +297,8 @@ expect:
     assert scenario["counts"]["ok"] == 3, scenario["bad"]
     assert [fault["met"] for fault in scenario["faults"]] == [False, False]
     assert scenario["verdict"] == "unknown"
-    outcomes = {action["outcome"].partition(";")[0] for action in scenario["actions"] if action["fault"] >= 0}
-    assert outcomes == {"at the end, too early", "only one job waited"}
+    outcomes = {action["outcome"].partition(",")[0] for action in scenario["actions"] if action["fault"] >= 0}
+    assert outcomes == {"failed: put back at the end", "failed: only one job waited"}
 
 
 def test_shipped_scenarios_say_what_they_are() -> None:

@@ -19,6 +19,8 @@ from .world import World
 SILENT_WITHIN = 10.0
 """Seconds until no worker waits for a job any more."""
 
+BUSY = "every job of the case is held back already"
+
 
 class Disorder:
     """Stands in for the enqueue call of cases that an action was begun for. What is held back is put back by `heal`."""
@@ -65,7 +67,7 @@ class Disorder:
             elif free := [job for job in jobs if job not in self._late]:
                 self._late[free[int(action.chance * len(free))]] = action
             else:
-                self._tell(action, "not done: every job of the case is held back already" if jobs else "it has no job")
+                self._tell(action, f"failed: {BUSY if jobs else 'the case has no job'}")
 
     async def _halt(self, coming: list[ReorderJobs | DelayJob]) -> bool:
         """No worker takes a job any more, until `end`; what they have they go on with."""
@@ -73,7 +75,7 @@ class Disorder:
         system = world.lane.rig.system
         if not self._well(system.broker):
             for action in coming:
-                self._tell(action, f"not done: {system.broker} is out of order")
+                self._tell(action, f"failed: {system.broker} is out of order")
             return False
         try:
             for post in world.posts.values():
@@ -120,7 +122,7 @@ class Disorder:
                 self._say(job, f"enqueued as #{jobs.index(job) + 1} and handed out as #{place} of {len(jobs)}")
         if turn is not None:
             places = ", ".join(f"#{jobs.index(job) + 1}" for job in wanted)
-            told = f"they waited and came as {places}" if len(jobs) > 1 else "only one job waited"
+            told = f"they waited and came as {places}" if len(jobs) > 1 else "failed: only one job waited"
             self._tell(turn, outcome or told, not outcome and len(jobs) > 1)
         for job, action in late.items():
             self._hold(job, action, outcome)
@@ -144,7 +146,7 @@ class Disorder:
         del self.held[action.job]
         others, seconds = self._handed_out() - before, world.book.now() - since
         outcome = f"{when}{seconds:.1f} s late, after {others} other job(s)"
-        self._say(action.job, f"held back, {outcome}")
+        self._say(action.job, f"held back: {outcome.removeprefix('failed: ')}")
         self._tell(action, outcome, met)
 
     async def heal(self) -> None:
@@ -153,7 +155,7 @@ class Disorder:
         for job, (action, _, _) in list(self.held.items()):
             back = PutBack(job, action.nth, fault=action.fault)
             try:
-                await self.put_back(back, "at the end, too early; ", met=False)
+                await self.put_back(back, "failed: put back at the end, ", met=False)
             except (JobcheckError, *UNREACHABLE) as error:
                 del self.held[job]
                 self._tell(back, f"failed: {error}")
