@@ -94,3 +94,12 @@ def left_of(iso_time: str, wall: float) -> float:
     except ValueError:
         return 0.0
     return (due if due.tzinfo else due.replace(tzinfo=_dt.UTC)).timestamp() - wall
+
+
+def span(seconds: float) -> str:
+    """`45 s`, `50 min`, `1 h`, `2.5 h`: rounded for people."""
+    if seconds < 10:
+        return f"{seconds:.1f} s".replace(".0 ", " ")
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h".replace(".0 ", " ")

@@ -45,7 +45,9 @@ class Settings:
     budget: str = ""
     """`60s`, `5m`: no further strike is begun after it, and the coverage says so; empty: no bound."""
     deadline: str = "30s"
-    """How long a job may run until it is called hung, and a worker may take until it is ready."""
+    """Of real time: how long a job may run until it is called hung, and a worker may take until it is ready."""
+    speed: int = 1
+    """How many times as fast the app lives, workers, broker and database together; 1: real time."""
     profile: str = ""
     """`quick`, `ci`, `nightly`, or a table `[tool.jobcheck.profiles.NAME]` of the project's own."""
     boot: str = "zygote"
@@ -72,7 +74,9 @@ KEYS = tuple(field.name for field in dataclasses.fields(Settings))
 _CHOICES = {"fail_on": FAIL_ON, "boot": BOOTS, "assume": ASSUME}
 _TIMES = ("budget", "deadline")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0", "")
-_LEAST = {"seed": 0, "max_points": 0, "lanes": 1}
+_LEAST = {"seed": 0, "max_points": 0, "lanes": 1, "speed": 1}
+_MOST = {"speed": 1000}
+"""The same bound as in scenario files."""
 
 
 def dashed(key: str) -> str:
@@ -179,6 +183,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise UsageError(f"{where}: expected a number from {least} on, got {value!r}")
+        if key in _MOST and value > _MOST[key]:
+            raise UsageError(f"{where}: expected a number of at most {_MOST[key]}, got {value!r}")
         return value
     if key == "ruleset":
         return _ruleset(value, where)

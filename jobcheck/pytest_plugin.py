@@ -35,6 +35,7 @@ OPTIONS = {
     "max_points": ("N", "strikes of one exploration at most; 0 is all of them, the default"),
     "budget": ("TIME", "begin no further strike after it, such as 60s or 5m"),
     "deadline": ("TIME", "how long a job may run, and a worker may boot, until it is given up (default: 30s)"),
+    "speed": ("N", "let the app live N times as fast, by libfaketime: retries of minutes in seconds (default: 1)"),
     "profile": ("NAME", "quick, ci, nightly, or one of the project's own"),
     "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
     "lanes": ("N", "jobs that are explored side by side"),

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--at", metavar="PROCESS", help="Strike this process of the rig, such as a relay, instead of the worker.")
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
+@click.option("--speed", type=click.IntRange(1), metavar="N", help="Let the app live N times as fast (libfaketime).")
 @deadline_option
 @keep_bodies_option
 @click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
@@ -103,6 +104,7 @@ def command(
         faults=strikes_of(settings.faults),
         max_points=settings.max_points,
         budget=seconds(settings.budget),
+        speed=float(settings.speed),
         deadline=seconds(settings.deadline),
         redaction=project.redaction,
         ruleset=settings.ruleset,

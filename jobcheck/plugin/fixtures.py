@@ -87,6 +87,7 @@ class Explorer:
             faults=strikes_of(plan.settings.faults),
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
+            speed=float(plan.settings.speed),
             deadline=seconds(plan.settings.deadline),
             redaction=Redaction(plan.settings.secrets, plan.settings.keep_bodies),
             ruleset=plan.settings.ruleset,
@@ -143,6 +144,7 @@ class RigFixture:
         at: str = "",
         max_points: int | None = None,
         deadline: str | None = None,
+        speed: int | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -153,8 +155,8 @@ class RigFixture:
         `assume="at-least-once"` runs the workers with safe settings; `faults=["kill", "reset"]` chooses the strikes
         (kills alone by default, `"all"` for every one). `follow=True` strikes the jobs that the job causes too.
         `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `at="relay"` strikes
-        that process of the rig instead of the worker. `deadline="2m"` is for jobs that take longer than half a minute.
-        Each finding is one failed subtest.
+        that process of the rig instead of the worker. `deadline="2m"` is for jobs that take longer than half a minute;
+        `speed=100` lets the app live so many times as fast, for retries of minutes. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
@@ -162,7 +164,7 @@ class RigFixture:
             return struck_at(rig, deployed([job], deploy), at)[0]
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
-        overrides["deadline"] = deadline
+        overrides |= {"deadline": deadline, "speed": speed}
         return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 
@@ -182,6 +184,7 @@ class HandlerFixture:
         faults: Faults | None = None,
         max_points: int | None = None,
         deadline: str | None = None,
+        speed: int | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -190,7 +193,7 @@ class HandlerFixture:
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
             return handler_job(rig, self._handler, self._case, contracts, name=name)
 
-        overrides = {"faults": _words(faults), "max_points": max_points, "deadline": deadline}
+        overrides = {"faults": _words(faults), "max_points": max_points, "deadline": deadline, "speed": speed}
         return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 

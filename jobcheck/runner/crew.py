@@ -58,10 +58,16 @@ class Crew:
         crew.role, crew.boot = role, boot
         beside = [one for one in ("", *lane.rig.crews) if one != role and lane.rig.crews]
         crew.others = [await seat_of(one or FIRST, one, alone=False) for one in beside]
-        await asyncio.gather(*(seat.boot() for seat in (*crew.seats[: 2 if boot != COLD else 1], *crew.others)))
+        await asyncio.gather(*(seat.boot() for seat in (*crew.seats[: 2 if crew.spares else 1], *crew.others)))
         for one in (crew.active, *crew.others):
             one.slot.release()
         return crew
+
+    @property
+    def spares(self) -> bool:
+        """Whether a worker is booted meanwhile and held at its first fetch. Not on a faster clock: kombu drops a fetch
+        that is unanswered for 25 s of the worker's own time, and the message goes to a connection that is gone."""
+        return self.boot != COLD and self.lane.stage.pace is None
 
     async def staffed(self) -> None:
         """Waits until the active worker runs and, with standbys, the spare one is held at its first fetch."""
@@ -94,7 +100,7 @@ class Crew:
     async def replace(self, dead: Seat) -> Seat:
         """The seat that takes over. With standbys, the next spare is booted meanwhile on the seat of the dead one."""
         self.active = await self.second(dead)
-        if self.boot != COLD:
+        if self.spares:
             self._booting = self._tasks.start(f"boot {dead.slot.name}", dead.boot())
         return self.active
 
@@ -144,7 +150,7 @@ class Crew:
         spare = self.spare
         await spare.kill()
         spare.begin()
-        if self.boot != COLD:
+        if self.spares:
             self._booting = self._tasks.start(f"boot {spare.slot.name}", spare.boot())
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ..clock import span
 from ..faults.strikes import KILL_CHILD, RACE, SURVIVED, TERM, TERM_GROUP, kind_of
 from ..history.records import Strike
 from ..systems.contract import Settings
@@ -28,8 +29,16 @@ def takes_of(mode: Mode, planned: Sequence[Strike], recorded: float, booted: flo
     queue = mode if isinstance(mode, QueueMode) else None
     broker = queue.system.broker if queue else ""
     on_broker = frozenset(point.id for point in mode.points if point.upstream == broker)
-    text = told(estimate(planned, recorded, booted, queue.boot if queue else ZYGOTE, on_broker))
-    slow = waits(planned, queue.settings if queue else None, mode.lane.stage.deadline)
+    stage = mode.lane.stage
+    speed = stage.pace.speed if stage.pace is not None else 1.0
+    settings = queue.settings if queue else None
+    mine = [strike for strike in planned if strike.point not in on_broker]
+    least = estimate(planned, recorded, booted, queue.boot if queue else ZYGOTE, on_broker)
+    first, every = waited(mine, settings, stage.deadline, speed)
+    text = told(least + first)
+    if every > 2 * first and told(least + every) != text:
+        text += f", and {told(least + every).removeprefix('about ')} where all retries are needed"
+    slow = waits(mine, settings, stage.deadline, speed)
     return f"{text}; {slow}" if slow else text
 
 
@@ -53,7 +62,18 @@ def estimate(
     return total
 
 
-def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float) -> str:
+def waited(
+    strikes: Sequence[Strike], settings: Settings | None, deadline: float, speed: float = 1.0
+) -> tuple[float, float]:
+    """Seconds of real time that the app's own retries add: when each of these strikes leads to one, and to all."""
+    if settings is None or not settings.retry_says:
+        return 0.0, 0.0
+    many = sum(kind_of(strike.fault) in SURVIVED for strike in strikes)
+    first = many * min(settings.retry_delay / speed, deadline)
+    return first, max(first, many * min(settings.retry_total / speed, deadline))
+
+
+def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float, speed: float = 1.0) -> str:
     """A sentence on retries of the app that make strikes long; empty when there is nothing to say."""
     if settings is None or not settings.retry_says or settings.retry_delay < 1:
         return ""
@@ -61,9 +81,20 @@ def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float)
     if not many:
         return ""
     text = f"{settings.retry_says}: up to {many} of the strikes make it retry"
-    if settings.retry_delay < deadline:
+    if speed != 1:
+        text += f", each after {span(settings.retry_delay / speed)} of real time at speed {speed:g}"
+    if settings.retry_delay / speed < deadline:
         return text
-    return f"{text}, and are hung after {deadline:g} s (a deadline above {settings.retry_delay:g}s waits for them)"
+    delay = settings.retry_delay
+    return (
+        f"{text}, and are hung after {deadline:g} s (--speed {quick(delay, deadline):g} makes them short; a deadline "
+        f"above {delay / speed:g}s waits for them)"
+    )
+
+
+def quick(seconds: float, deadline: float) -> float:
+    """A round speed at which so many seconds are over long before the deadline: 10, 100 or 1000."""
+    return next((speed for speed in (10.0, 100.0) if seconds * 15 / speed < deadline), 1000.0)
 
 
 def told(seconds: float) -> str:

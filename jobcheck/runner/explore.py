@@ -335,10 +335,20 @@ class Exploration:
             ),
             effects=self.clean.counts() if self.clean else {},
             uncontracted=tuple(uncontracted(self.clean, self.options.contracts)) if self.clean else (),
-            notes=tuple(notes),
+            notes=(*notes, *self._own_time()),
             verdict=verdict,
             problem=problem or "; ".join(dict.fromkeys(unsure)),
         )
+
+    def _own_time(self) -> list[str]:
+        """What the work itself is on a faster clock, from the recordings."""
+        pace = self.mode.lane.stage.pace
+        took = [trial.seconds for trial in self.trials.values() if trial.purpose == "recording"]
+        if pace is None or not took:
+            return []
+        mean = sum(took) / len(took)
+        own = f"{mean * pace.speed:.0f} s of its own time: shorter timeouts fire"
+        return [f"clock: a clean case took {mean:.2f} s of real time, which are {own}"]
 
     def _in_order(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
         """In the order of the job, not of the search."""

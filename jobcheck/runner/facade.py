@@ -26,6 +26,7 @@ from ..store.failures import Failure, Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
 from ..store.redact import USUAL, Redaction
+from . import clocks
 from .at_role import RoleMode
 from .boots import ZYGOTE
 from .explore import VERIFY, Exploration, Options
@@ -42,6 +43,8 @@ from .versions import check_version, rig_at, version_of
 T = TypeVar("T")
 FOLLOW = "follow=yes"
 """How a remembered finding says that the jobs which the job causes were explored with it."""
+SPEED = "speed"
+"""Among the options of a failure: the clock under which it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,11 @@ class Request:
     max_points: int = 0
     budget: float = 0.0
     """Seconds after which no further strike is begun; 0: no bound."""
+    speed: float = 1.0
+    """How many times as fast the app's processes and private servers live."""
     deadline: float = DEADLINE
-    """Seconds until a job that has not ended is called hung, and a worker that is not ready is given up."""
+    """Seconds of real time until a job that has not ended is called hung, and a worker that is not ready is given
+    up."""
     verify: int = VERIFY
     redaction: Redaction = USUAL
     ruleset: int = RULESETS[-1]
@@ -130,18 +136,29 @@ async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
     if request.project is not None:
         accepted.load(request.project)  # what is wrong with it is told before the run, not after it
+    clocks.check(request.rig, request.speed)
     for version in dict.fromkeys(job.deploy for job in request.jobs if job.deploy):
         await asyncio.to_thread(check_version, version, request.rig, _base(request))  # before anything is started
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment = environment_of(bus, request.redaction, boot=request.boot, lanes=request.lanes)
+    if request.speed != 1:
+        environment["clock"] = f"{request.speed:g} times as fast (libfaketime)"
     with folder, Journal(folder) as journal:
         journal.write("run", command=request.command, seed=request.seed, environment=environment)
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
-        stage = Stage(seed=request.seed, bus=bus, logs=logs, deadline=request.deadline, redaction=request.redaction)
+        stage = Stage(
+            seed=request.seed,
+            bus=bus,
+            logs=logs,
+            deadline=request.deadline,
+            redaction=request.redaction,
+            speed=request.speed,
+        )
         async with stage:
-            subjects = await _on_lanes(request, stage, bus, journal)
+            said = await clocks.told([request.rig], request.speed, stage)
+            subjects = [_with(said, one) for one in await _on_lanes(request, stage, bus, journal)]
             redacted = stage.redactor.count
         report = Report(
             command=request.command,
@@ -158,6 +175,10 @@ async def explore(request: Request, bus: Bus) -> Result:
         report = request.finish(_with_accepted(request, report, bus))
         journal.write("end", verdict=report.verdict)
     return Result(report, folder)
+
+
+def _with(notes: Sequence[str], subject: SubjectReport) -> SubjectReport:
+    return replace(subject, notes=(*notes, *subject.notes)) if notes else subject
 
 
 async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) -> list[SubjectReport]:
@@ -249,7 +270,8 @@ def _base(request: Request) -> Path:
 def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
     by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
     strikes = tuple(by_id[number] for number in finding.strikes)
-    further = ((DEPLOY, job.deploy), ("at", job.at))
+    speed = f"{request.speed:g}" if request.speed != 1 else ""
+    further = ((DEPLOY, job.deploy), ("at", job.at), (SPEED, speed))
     points = {point.id: point for point in (*exploration.points, *exploration.looks)}
     return Failure(
         id=finding.id,

@@ -134,7 +134,9 @@ class HandlerMode:
             exit_ = await asyncio.wait_for(asyncio.shield(fork.ended), self.lane.stage.deadline)
         except TimeoutError:
             running.settled = False
-            running.unsettled = f"the handler was still running after {self.lane.stage.deadline:g} s"
+            running.unsettled = (
+                f"the handler was still running after {self.lane.stage.patience(self.lane.stage.deadline)}"
+            )
             await self.kill(fork)
             await self.slot.cut()
             return None

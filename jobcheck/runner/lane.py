@@ -67,7 +67,7 @@ class Lane:
         self.stage = stage
         self.rig = rig
         self.number = number
-        self.trace = Trace(stage.clock)
+        self.trace = Trace(stage.clock, stage.job_clock)
         self.ledger = Ledger(stage.job_clock)
         self.addresses: dict[str, Address] = {}
         self.services: dict[str, Service] = {}

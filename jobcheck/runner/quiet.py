@@ -74,7 +74,7 @@ class Quiet:
             if stuck and self._is_stuck(seat, stuck):
                 return going
             await asyncio.sleep(0.003)
-        return f"not quiet after {self._deadline:g} s: {going}"
+        return f"not quiet after {lane.stage.patience(self._deadline)}: {going}"
 
     def _check(self) -> None:
         """Raises WorkerError when somebody whom nothing was done to has ended."""
@@ -130,13 +130,13 @@ class Quiet:
         name = task or f"job {job}"
         if waits := self._waits(seat):
             return waits
-        seconds = self._lane.stage.clock.now() - trace.started - seat.slot.taken[job]
+        seconds = trace.now() - seat.slot.taken[job]
         return f"{name} has been running for {seconds:.0f} s"
 
     def _waits(self, seat: Seat) -> str:
         """The job that the worker holds until its time has come."""
         for job, due in getattr(seat.dialect, "due", {}).items():
-            left = left_of(due, self._lane.stage.clock.wall())
+            left = left_of(due, self._lane.stage.job_clock.wall())
             if job in seat.slot.taken and left > 0:
                 task = getattr(seat.dialect, "tasks", {}).get(job, "") or f"job {job}"
                 return f"{task} is not due for another {left:.0f} s (a countdown, an eta, or the delay of a retry)"

@@ -12,7 +12,7 @@ from ..history.records import NEVER_PASS, Strike, Verdict
 from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
 from .expectations import read_contract
-from .facade import FOLLOW, Job, Request, Result
+from .facade import FOLLOW, SPEED, Job, Request, Result
 from .rig import load_rig
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
@@ -87,6 +87,7 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         seed=failure.seed,
         reports=reports,
         node=failure.node,
+        speed=float(said.get(SPEED, 1)),
         lanes=1,
         verify=verify,
         finish=lambda report: _named(report, failure),

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from .. import seeds
-from ..clock import REAL, Clock, FasterClock
+from ..clock import REAL, Clock, FasterClock, span
 from ..effects.aws import Aws
 from ..effects.backend import Backend
 from ..effects.forward import Forward
@@ -47,7 +47,8 @@ STOP_GRACE = 10.0
 """Seconds from SIGTERM until SIGKILL, as Docker gives them. (Celery 5.7 on Redis does not come to its end now and then
 when it is told in the middle of a job: 2 of 30 times on a busy machine, without jobcheck.)"""
 DEADLINE = 30.0
-"""Seconds until a job that has not ended is called hung, and a worker that is not ready is given up."""
+"""Seconds of real time, whatever the job's clock, until a job that has not ended is called hung, and a worker that is
+not ready is given up."""
 DISCARD_PORT = 9
 """Where nobody listens: the address of an upstream that is not there yet."""
 
@@ -133,6 +134,11 @@ class Stage:
         if self._authority is None:
             self._authority = Authority(self.folder)
         return self._authority
+
+    def patience(self, seconds: float) -> str:
+        """`30 s`, and what that is in the job's own time, where that is another one."""
+        own = f" ({span(seconds * self.pace.speed)} of the job's own time)" if self.pace is not None else ""
+        return f"{seconds:g} s{own}"
 
     async def check_pace(self, python: str) -> list[str]:
         """Asks an interpreter of the app whether it follows the faster clock; what of it does not, for the report.

@@ -33,6 +33,8 @@ class Settings:
     """Seconds until the broker redelivers by itself; 0: at once or never."""
     retry_delay: float = 0.0
     """Seconds until a failed job is tried again by itself, as the app says; 0: not known, or at once."""
+    retry_total: float = 0.0
+    """Seconds of all its retries together, where it never succeeds; 0: not known."""
     retry_says: str = ""
     """`shop.charge retries after 180 s (default_retry_delay)`."""
     values: Mapping[str, Any] = field(default_factory=dict)

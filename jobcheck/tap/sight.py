@@ -57,12 +57,16 @@ class Sight:
 class Trace:
     """All sights of a lane since the last `begin`."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, job_clock: Clock | None = None) -> None:
+        """`clock` tells how long nothing has moved; `job_clock`, where the app lives by another one, when something
+        was seen."""
         self._clock = clock
+        self._job_clock = job_clock or clock
         self.sights: list[Sight] = []
         self._seq = 0
-        self.started = clock.now()
-        self.last_at = self.started
+        self.started = self._job_clock.now()
+        """On the clock that the app lives by."""
+        self.last_at = clock.now()
         """When the last unit that is no noise was seen."""
         self.notes: list[str] = []
 
@@ -70,13 +74,12 @@ class Trace:
         """Forgets what was seen and starts the clock anew."""
         self.sights = []
         self._seq = 0
-        self.started = self._clock.now()
-        self.last_at = self.started
+        self.started = self._job_clock.now()
+        self.last_at = self._clock.now()
 
     def add(self, worker: str, upstream: str, link: Link, way: str, unit: Unit) -> Sight:
-        now = self._clock.now()
         self._seq += 1
-        sight = Sight(self._seq, now - self.started, worker, upstream, link, way, unit)
+        sight = Sight(self._seq, self.now(), worker, upstream, link, way, unit)
         self.sights.append(sight)
         if unit.note:
             self.note(f"{upstream}: {unit.note}")
@@ -96,15 +99,15 @@ class Trace:
             self.notes.append(text)
 
     def now(self) -> float:
-        """Seconds since the trial began."""
-        return self._clock.now() - self.started
+        """Seconds of the app's own time since the trial began."""
+        return self._job_clock.now() - self.started
 
     def touch(self) -> None:
         """Something that matters moved just now."""
         self.last_at = self._clock.now()
 
     def quiet_for(self) -> float:
-        """Seconds since something that matters moved."""
+        """Seconds of real time since something that matters moved."""
         return self._clock.now() - self.last_at
 
     def operations(self, clean: Callable[[str], str], only: Iterable[Sight] | None = None) -> tuple[Operation, ...]:

@@ -14,9 +14,10 @@ from ...faults.model import Deploy, Fail
 from ...history.records import CaseRecord, Effect
 from ...scenario.model import Scenario
 from ...tap.sight import Sight
+from .. import clocks
 from ..rig import Rig
 from .book import Book, Scribe
-from .clocks import arithmetic, told
+from .clocks import arithmetic
 from .gate import Arm, PostGate
 from .lane import ScenarioLane
 from .posts import Post
@@ -55,7 +56,7 @@ async def open_world(
         if (says := await lane.services[name].keep())
     ]
     rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
-    kept += await told(scenario, rigs, lane.stage)
+    kept += await clocks.told(rigs.values(), scenario.speed, lane.stage)
     first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
     first = first or next(iter(scenario.versions), "")
     promised: list[str] = []

@@ -171,7 +171,7 @@ class Celery:
         else:
             says = f"early ack: promises at most once; a lost job here is what these settings promise; {EARLY_MEND}"
         beside = [queue for args in self.roles.values() for queue in queues_of(args)]
-        delay, retries = _retries(task, told["tasks"].get(task, {}))
+        delay, total, retries = _retries(task, told["tasks"].get(task, {}))
         return Settings(
             guarantee="at-least-once" if late else "at-most-once",
             says=says,
@@ -181,6 +181,7 @@ class Celery:
             eager=told["task_always_eager"],
             lease=self.transport.lease(told),
             retry_delay=delay,
+            retry_total=total,
             retry_says=retries,
             values=told,
         )
@@ -251,12 +252,14 @@ def queues_of(args: Sequence[str]) -> tuple[str, ...]:
     return tuple(name.strip() for name in found.split(",") if name.strip())
 
 
-def _retries(task: str, told: Mapping[str, Any]) -> tuple[float, str]:
-    """Seconds until the first retry and a sentence, where the task is made to retry; whether a task that retries by
-    `self.retry()` alone does so is not known, unless it has a delay of its own."""
+def _retries(task: str, told: Mapping[str, Any]) -> tuple[float, float, str]:
+    """Seconds until the first retry, those of all retries, and a sentence, where the task is made to retry; whether a
+    task that retries by `self.retry()` alone does so is not known, unless it has a delay of its own."""
     backoff, delay = told.get("retry_backoff", 0), told.get("default_retry_delay", USUAL_DELAY)
+    most = told.get("max_retries") or 0
     if told.get("autoretry") and backoff:
-        return float(backoff), f"{task} retries after {backoff:g} s and more (retry_backoff)"
+        total = sum(min(backoff * 2**at, told.get("retry_backoff_max", 600)) for at in range(most))
+        return float(backoff), float(total), f"{task} retries after {backoff:g} s and more (retry_backoff)"
     if told.get("autoretry") or delay != USUAL_DELAY:
-        return float(delay), f"{task} retries after {delay:g} s (default_retry_delay)"
-    return 0.0, ""
+        return float(delay), float(delay * most), f"{task} retries after {delay:g} s (default_retry_delay)"
+    return 0.0, 0.0, ""

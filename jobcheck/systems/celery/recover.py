@@ -36,6 +36,8 @@ def describe(app):
             "autoretry": bool(getattr(task, "autoretry_for", ())),
             "default_retry_delay": task.default_retry_delay,
             "retry_backoff": int(getattr(task, "retry_backoff", 0) or 0),
+            "retry_backoff_max": int(getattr(task, "retry_backoff_max", 600) or 0),
+            "max_retries": task.max_retries,
         }
         for name, task in found.tasks.items()
         if not name.startswith("celery.")

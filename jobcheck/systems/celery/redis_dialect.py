@@ -26,6 +26,8 @@ NOISE_COMMANDS = frozenset(
     {b"PUBLISH", b"SUBSCRIBE", b"PSUBSCRIBE", b"UNSUBSCRIBE", b"PUNSUBSCRIBE", b"WATCH", b"UNWATCH"}
 )
 SCRIPTS = frozenset({b"EVAL", b"EVALSHA", b"EVAL_RO", b"EVALSHA_RO", b"FCALL"})
+SWEEPS = frozenset({b"ZRANGE", b"ZREVRANGEBYSCORE"})
+"""Reads of `unacked_index`: each worker looks for leases that have run out, again and again."""
 POPS = frozenset({b"BRPOP", b"RPOP", b"LPOP", b"BLPOP"})
 
 
@@ -165,4 +167,6 @@ def _is_noise(op: tuple[bytes, ...]) -> bool:
     if op[0].upper() in NOISE_COMMANDS:
         return True
     keys = _keys(op)
+    if op[0].upper() in SWEEPS and any(b"unacked_index" in key for key in keys):
+        return True
     return bool(keys) and all(any(part in key for part in NOISE_KEYS) for key in keys)

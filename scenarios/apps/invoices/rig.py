@@ -144,6 +144,18 @@ def told_by_version(case: jobcheck.Case) -> None:
         tell_by_version.delay(invoice_id, status, version)
 
 
+def charge_claimed(case: jobcheck.Case) -> None:
+    from shop.claims import charge_claimed
+
+    charge_claimed.delay(invoice_row(case))
+
+
+def charge_claimed_with_key(case: jobcheck.Case) -> None:
+    from shop.claims import charge_claimed_with_key
+
+    charge_claimed_with_key.delay(invoice_row(case))
+
+
 def charge_patient(case: jobcheck.Case) -> None:
     from shop.backoff import charge_patient
 

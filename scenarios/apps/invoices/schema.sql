@@ -29,6 +29,12 @@ create table charge_keys (
     key text not null
 );
 
+-- Who charges an invoice at the moment: a claim that is never given back, and only grows old.
+create table claims (
+    invoice_id bigint primary key references invoices (id),
+    claimed_at timestamptz not null default now()
+);
+
 -- Invoices whose first job is still to be enqueued.
 create table outbox (
     id bigint generated always as identity primary key,

@@ -31,7 +31,7 @@ def test_retries_are_named_where_a_strike_can_cause_them() -> None:
     assert waits(RESETS, Settings("at-least-once", "late"), 30.0) == ""
     assert waits([*KILLS, *RESETS], SLOW, 30.0) == (
         "shop.charge retries after 180 s (why): up to 2 of the strikes make it retry, and are hung after 30 s "
-        "(a deadline above 180s waits for them)"
+        "(--speed 100 makes them short; a deadline above 180s waits for them)"
     )
     assert waits(RESETS, SLOW, 300.0) == "shop.charge retries after 180 s (why): up to 2 of the strikes make it retry"
 

@@ -50,7 +50,7 @@ def quiet(
         queued=queued,
         addresses={"broker": None},
         services={"broker": None},
-        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0)),
+        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0), patience=str),
         trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0),
         company=SimpleNamespace(check=lambda: None, busy=str),
     )

@@ -8,7 +8,15 @@ app = Celery(
     "shop",
     broker=settings.BROKER_URL,
     backend=settings.RESULT_URL,
-    include=["shop.jobs", "shop.variants", "shop.at_once", "shop.backoff", "shop.chains", "shop.statuses"],
+    include=[
+        "shop.jobs",
+        "shop.variants",
+        "shop.at_once",
+        "shop.backoff",
+        "shop.chains",
+        "shop.statuses",
+        "shop.claims",
+    ],
 )
 app.conf.update(
     task_ignore_result=True,

@@ -67,6 +67,15 @@ def claim(tx: psycopg.Connection, key: str) -> bool:
     return tx.execute("insert into job_effects (key) values (%s) on conflict do nothing", (key,)).rowcount == 1
 
 
+def claim_for(tx: psycopg.Connection, invoice_id: int, minutes: int) -> bool:
+    """Claims the invoice, unless somebody did so less than these minutes ago, and says whether it did."""
+    sql = (
+        "insert into claims (invoice_id) values (%s) on conflict (invoice_id) do update set claimed_at = now() "
+        "where claims.claimed_at < now() - make_interval(mins => %s)"
+    )
+    return tx.execute(sql, (invoice_id, minutes)).rowcount == 1
+
+
 def charge_key(tx: psycopg.Connection, invoice_id: int) -> str | None:
     """The idempotency key that was drawn for the invoice's charge, if there is one: the first."""
     sql = "select key from charge_keys where invoice_id = %s order by id limit 1"

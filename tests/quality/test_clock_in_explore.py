@@ -1,0 +1,77 @@
+"""Exploring on a faster clock: retries of minutes are waited for, and a bug that only the clock shows is found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from jobcheck.checks.contracts import exactly_once
+from jobcheck.errors import UsageError
+from jobcheck.events import Bus, PointsFound
+from jobcheck.history.ids import short_id
+from jobcheck.history.report import SubjectReport
+from jobcheck.runner import facade
+from jobcheck.runner.facade import Job, Request
+from jobcheck.runner.rig import load_rig
+from jobcheck.runner.samples import sample
+
+pytestmark = pytest.mark.timeout(300)
+PATH = sample("apps", "invoices", "rig.py")
+CHARGES = "payments POST /charges"
+RETRIES = "shop.claims.{} retries after 60 s and more (retry_backoff)"
+
+
+def run(name: str, reports: Path, rig: str = "shop") -> tuple[SubjectReport, str]:
+    """At speed 100, PostgreSQL refuses to commit the record of the charge that was just made; and the estimate."""
+    reference = f"{PATH}:{rig}"
+    commit = short_id("db", "postgres COMMIT", 2, "request")
+    only = short_id(f"{name}/celery-redis", commit, "error-reply 40001", "before")
+    request = Request(
+        command="test",
+        rig=load_rig(reference),
+        rig_reference=reference,
+        jobs=[Job(name, "queue", f"{PATH}:{name}", "", (exactly_once(CHARGES),), only=only)],
+        reports=reports,
+        faults=("reset",),
+        verify=1,
+        speed=100.0,
+        seed=5,
+    )
+    told: list[str] = []
+    bus = Bus()
+    bus.subscribe(lambda event: told.append(event.takes) if isinstance(event, PointsFound) else None)
+    report = facade.run(lambda: facade.explore(request, bus)).report
+    assert report.environment["clock"] == "100 times as fast (libfaketime)"
+    return report.subjects[0], told[0]
+
+
+def test_a_claim_that_ends_before_the_retries_do_is_found_by_the_clock(tmp_path: Path) -> None:
+    """The charge was made, its record was not, and whoever comes after 60, 180 and 420 s finds the claim: 900 s."""
+    item, takes = run("charge_claimed", tmp_path)
+    (strike,) = item.strikes
+    assert (strike.fired, strike.verdict, strike.layer) == (True, "duplicated", "handler"), item.problem
+    assert strike.seconds >= 9, "the clock goes no faster than it was told"
+    assert RETRIES.format("charge_claimed") in takes
+    assert "each after 0.6 s of real time at speed 100" in takes
+    assert re.match(r"about \d+ s, and (9|1\d) s where all retries are needed; ", takes), takes
+    assert any("s of its own time: shorter timeouts fire" in note for note in item.notes)
+    assert any(note.startswith("clock: workers and producers live 100 times as fast") for note in item.notes)
+    (finding,) = item.findings
+    assert finding.effect == CHARGES
+    assert max(line.at for line in finding.story) >= 900, "times in the story are the job's own"
+
+
+def test_a_charge_that_the_provider_recognises_stands_the_same_strike(tmp_path: Path) -> None:
+    item, _ = run("charge_claimed_with_key", tmp_path)
+    (strike,) = item.strikes
+    assert (strike.fired, strike.verdict) == (True, "ok"), item.problem
+    assert item.findings == ()
+    assert strike.seconds >= 9
+
+
+def test_what_cannot_be_sped_up_is_told_before_anything_is_started(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--speed 100: celery-rabbitmq cannot be sped up: RabbitMQ sends heartbeats"):
+        run("charge_claimed", tmp_path, "shop_on_rabbitmq")
+    assert list(tmp_path.iterdir()) == []
