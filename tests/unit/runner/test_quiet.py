@@ -45,13 +45,14 @@ def quiet(
         return depth
 
     now = iter(range(2000))
+    clock = SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0)
     lane = SimpleNamespace(
         rig=SimpleNamespace(system=SimpleNamespace(broker="broker", depth=tell)),
         queued=queued,
         addresses={"broker": None},
         services={"broker": None},
-        stage=SimpleNamespace(clock=SimpleNamespace(now=lambda: next(now) / 100, wall=lambda: 100.0), patience=str),
-        trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0),
+        stage=SimpleNamespace(clock=clock, job_clock=clock, patience=str),
+        trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0, now=clock.now),
         company=SimpleNamespace(check=lambda: None, busy=str),
     )
     return Quiet(cast(Any, lane), settings, ["j"], seconds)
