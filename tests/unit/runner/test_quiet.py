@@ -51,7 +51,7 @@ def quiet(
         queued=queued,
         addresses={"broker": None},
         services={"broker": None},
-        stage=SimpleNamespace(clock=clock, job_clock=clock, patience=str),
+        stage=SimpleNamespace(clock=clock, job_clock=clock, patience=lambda seconds: f"{seconds:g} s"),
         trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0, now=clock.now),
         company=SimpleNamespace(check=lambda: None, busy=str),
     )
