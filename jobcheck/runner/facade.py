@@ -158,7 +158,8 @@ async def explore(request: Request, bus: Bus) -> Result:
         )
         async with stage:
             said = await clocks.told([request.rig], request.speed, stage)
-            subjects = [_with(said, one) for one in await _on_lanes(request, stage, bus, journal)]
+            subjects = await _on_lanes(request, stage, bus, journal)
+            subjects = [replace(one, notes=(*said, *one.notes)) for one in subjects]
             redacted = stage.redactor.count
         report = Report(
             command=request.command,
@@ -175,10 +176,6 @@ async def explore(request: Request, bus: Bus) -> Result:
         report = request.finish(_with_accepted(request, report, bus))
         journal.write("end", verdict=report.verdict)
     return Result(report, folder)
-
-
-def _with(notes: Sequence[str], subject: SubjectReport) -> SubjectReport:
-    return replace(subject, notes=(*notes, *subject.notes)) if notes else subject
 
 
 async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) -> list[SubjectReport]:
