@@ -8,6 +8,9 @@ from ..errors import UsageError
 from .rig import Rig
 from .stage import Stage
 
+SPEED = "speed"
+"""Among the options of a remembered finding: the clock under which it was found."""
+
 
 def kept_back(rig: Rig) -> Iterator[str]:
     """A sentence for each thing of the rig that cannot go faster with the rest: all clocks that a due time depends on

@@ -43,8 +43,6 @@ from .versions import check_version, rig_at, version_of
 T = TypeVar("T")
 FOLLOW = "follow=yes"
 """How a remembered finding says that the jobs which the job causes were explored with it."""
-SPEED = "speed"
-"""Among the options of a failure: the clock under which it was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +156,8 @@ async def explore(request: Request, bus: Bus) -> Result:
         )
         async with stage:
             said = await clocks.told([request.rig], request.speed, stage)
-            subjects = await _on_lanes(request, stage, bus, journal)
-            subjects = [replace(one, notes=(*said, *one.notes)) for one in subjects]
+            done = await _on_lanes(request, stage, bus, journal)
+            subjects = [replace(one, notes=(*said, *one.notes)) for one in done]
             redacted = stage.redactor.count
         report = Report(
             command=request.command,
@@ -268,7 +266,7 @@ def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, f
     by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
     strikes = tuple(by_id[number] for number in finding.strikes)
     speed = f"{request.speed:g}" if request.speed != 1 else ""
-    further = ((DEPLOY, job.deploy), ("at", job.at), (SPEED, speed))
+    further = ((DEPLOY, job.deploy), ("at", job.at), (clocks.SPEED, speed))
     points = {point.id: point for point in (*exploration.points, *exploration.looks)}
     return Failure(
         id=finding.id,

@@ -11,8 +11,9 @@ from ..faults.strikes import RACE
 from ..history.records import NEVER_PASS, Strike, Verdict
 from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
+from .clocks import SPEED
 from .expectations import read_contract
-from .facade import FOLLOW, SPEED, Job, Request, Result
+from .facade import FOLLOW, Job, Request, Result
 from .rig import load_rig
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
