@@ -20,7 +20,19 @@ FAIL_ON = ("handler", "settings", "all", "none")
 BOOTS = ("zygote", "standby", "cold")
 """How workers are booted, the quickest way first."""
 ASSUME = ("at-least-once",)
-FAULTS = ("kill", "kill-child", "kill-parent", "reset", "zombie", "term", "duplicate", "order", "race", "all")
+FAULTS = (
+    "kill",
+    "kill-child",
+    "kill-parent",
+    "reset",
+    "zombie",
+    "term",
+    "duplicate",
+    "order",
+    "webhook",
+    "race",
+    "all",
+)
 """Families of strikes (`faults.strikes.FAMILIES`)."""
 RULESETS = (1,)
 """Those that this version knows; docs/ci.md says what they pin."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--faults",
     metavar="WORDS",
-    help="kill (the default), reset, zombie, term, duplicate, order, race, kill-child, kill-parent, or all.",
+    help="kill (the default), reset, zombie, term, duplicate, order, webhook, race, kill-child, kill-parent, or all.",
 )
 @click.option("--follow", is_flag=True, help="With FUNCTION: the jobs that its job causes too, each at its points.")
 @click.option("--deploy", metavar="VERSION", help="Deploy it at each point: a folder, a Python or a git revision.")

@@ -15,6 +15,7 @@ import h11
 from ..aio import Tasks
 from ..clock import Clock
 from ..faults.routes import fits
+from ..faults.strikes import EARLY, LATE, SWAPPED, TWICE
 from ..history.ids import digest
 from ..services.spec import Webhook
 from .answers import Call
@@ -34,6 +35,11 @@ class Courier:
         self._to = to
         self._tasks = Tasks()
         self._made = 0
+        self._before = 0
+        self.how = ""
+        """Another way to call back, for one case (`faults.strikes`): `twice`, `early`, `late`, `swapped`."""
+        self._kept: list[tuple[Webhook, bytes]] = []
+        """Callbacks that come late."""
         self.waiting = 0
         """Callbacks that are still to be delivered, or are being delivered."""
         self.refused: list[str] = []
@@ -46,13 +52,35 @@ class Courier:
                 continue
             self._made += 1
             body = json.dumps(_event(webhook, call, content, self._made)).encode()
-            self.waiting += webhook.times
-            if webhook.early:
-                for _ in range(webhook.times):
+            times = webhook.times * (2 if self.how == TWICE else 1)
+            if self.how in (LATE, SWAPPED):
+                self._kept += [(webhook, body)] * times
+                continue
+            self.waiting += times
+            if webhook.early or self.how == EARLY:
+                for _ in range(times):
                     await self._deliver(webhook, body)
                 continue
-            for number in range(webhook.times):
+            for number in range(times):
                 self._tasks.start(f"webhook {webhook.on} {number + 1}", self._later(webhook, body))
+
+    def begin(self, how: str) -> None:
+        """A case begins, in which the provider calls back in this way; empty: as the rig says."""
+        self.how, self._before = how, self._made
+        self._kept.clear()
+        self.refused.clear()
+
+    @property
+    def made(self) -> int:
+        """Events that were made since the case began."""
+        return self._made - self._before
+
+    async def hand_over(self) -> None:
+        """What was kept comes now, one after the other."""
+        kept, self._kept = self._kept, []
+        self.waiting += len(kept)
+        for webhook, body in reversed(kept) if self.how == SWAPPED else kept:
+            await self._deliver(webhook, body)
 
     async def _later(self, webhook: Webhook, body: bytes) -> None:
         await asyncio.sleep(webhook.after)

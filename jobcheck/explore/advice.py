@@ -28,6 +28,7 @@ OCCASIONS = {
     "term": "a deploy that ends the worker here",
     "duplicate": "a message that comes twice",
     "order": "a queue that gives jobs out in another order (a retry, a second worker, a redelivery)",
+    "webhook": "a provider that calls back otherwise (again, sooner, later, swapped), as they all do at times,",
     "race": "two workers with the same job",
     "deploy": "a deploy of the next version",
 }
@@ -51,6 +52,7 @@ _OTHERS = {
     "term": "a deploy",
     "duplicate": "a duplicate delivery",
     "order": "another order of delivery",
+    "webhook": "another way of calling back",
     "race": "a second worker at the same time",
     "deploy": "a deploy of the next version",
 }
@@ -62,6 +64,9 @@ def _why(cause: Cause, occasion: str) -> str:
         return "a worker that was told to end takes another job and does not see it through: each deploy costs one"
     if cause.faults == ["order"]:
         return f"{occasion} leaves {effect} otherwise than the order in which the jobs were enqueued: the last one wins"
+    if cause.faults == ["webhook"]:
+        what = {Verdict.DUPLICATED: "repeats", Verdict.LOST: "loses"}.get(cause.verdict, "changes")
+        return f"{occasion} {what} {effect}"
     match cause.verdict:
         case Verdict.DUPLICATED:
             return f"{occasion} repeats {effect}: the queue runs the job again"
@@ -92,6 +97,12 @@ def advice(cause: Cause, points: Sequence[Point], evidence: Evidence) -> str:
         return (
             "let each job carry the version (or the time) of what it tells, and apply it only over an older one: "
             "`update ... where version < %s`; or let it carry the id alone, and read what is true when it runs"
+        )
+    if cause.faults == ["webhook"]:
+        return (
+            "keep the id of the event where its effect is kept, under a unique constraint, and answer 2xx to one that "
+            "is known; and where what it speaks of is not there yet, store the event, or refuse it so that it comes "
+            "again, instead of passing over it"
         )
     match cause.verdict:
         case Verdict.DUPLICATED | Verdict.PARTIAL:

@@ -110,6 +110,14 @@ def _rank(strike: Strike) -> int:
     return families.index(family) if family in families else len(families)
 
 
+CALLS_BACK = {
+    "twice": "calls back twice",
+    "early": "calls back before it answers",
+    "late": "calls back after the job has ended",
+    "swapped": "calls back in the opposite order",
+}
+
+
 def occasion(strike: Strike, points: Sequence[Point], struck: Point | None = None) -> str:
     """When it happens, as a person says it: `when the worker dies after db COMMIT, before mail DATA`.
 
@@ -134,6 +142,8 @@ def occasion(strike: Strike, points: Sequence[Point], struck: Point | None = Non
             return f"when the {ordinal(int(detail.partition(' ')[2]))} job is delivered after those that follow it"
         case "order":
             return "when the jobs are delivered in the opposite order"
+        case "webhook":
+            return f"when the provider {CALLS_BACK.get(detail, 'calls back')}"
         case "race":
             return "when two workers have the job at once"
         case _:

@@ -43,6 +43,8 @@ class Space:
     """There is a next version to go to."""
     jobs: int = 1
     """How many jobs a case enqueues: from two on, they can come in another order."""
+    callbacks: int = 0
+    """How many callbacks of providers a case causes; from two on, they can come in another order."""
     leased: bool = True
     """The broker gives a job that a worker holds to another one; not so where jobs are acknowledged early."""
 
@@ -57,6 +59,7 @@ class Space:
             "term": self._terms,
             "duplicate": self._duplicates,
             "order": self._orders,
+            "webhook": self._webhooks,
         }
         found = [
             item
@@ -137,6 +140,11 @@ class Space:
         if self.jobs > 2:
             ways.append(known.REVERSED)
         return [strike(self.subject, self.points[0], f"{known.ORDER} {way}", "before") for way in ways]
+
+    def _webhooks(self) -> list[Strike]:
+        ways = [known.TWICE, known.EARLY, known.LATE] if self.callbacks else []
+        ways += [known.SWAPPED] if self.callbacks > 1 else []
+        return [strike(self.subject, self.points[0], f"{known.WEBHOOK} {way}", "before") for way in ways]
 
 
 def kills(subject: str, points: Sequence[Point]) -> list[Strike]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..faults.strikes import ORDER, detail_of, kind_of, told
+from ..faults.strikes import ORDER, WEBHOOK, detail_of, kind_of, told
 from ..history.records import Effect, Operation, TrialRecord
 from ..history.report import StoryLine
 from .points import PRODUCER
@@ -31,7 +31,7 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
         if struck and not told and _goes_on(op, trial):
             lines.extend(_recovery(trial, op))
             told = True
-        if _came_in_other_order(op, trial) and not struck:
+        if _struck_elsewhere(op, trial) and not struck:
             lines.append(strike_line(trial, op))
             lines.extend(StoryLine("jobcheck", note, kind="recovery", at=op.at) for note in trial.notes)
             struck = told = True
@@ -46,9 +46,9 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
     return tuple(with_effects(lines, trial.effects))
 
 
-def _came_in_other_order(op: Operation, trial: TrialRecord) -> bool:
-    """The first delivery, where what was struck is no message but their order."""
-    return op.role == "delivery" and trial.strike is not None and kind_of(trial.strike.fault) == ORDER
+def _struck_elsewhere(op: Operation, trial: TrialRecord) -> bool:
+    """The first delivery, where what was struck is no message of the job but how others come."""
+    return op.role == "delivery" and trial.strike is not None and kind_of(trial.strike.fault) in (ORDER, WEBHOOK)
 
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
@@ -94,7 +94,7 @@ def strike_line(trial: TrialRecord, op: Operation) -> StoryLine:
     fault = told(trial.strike.fault).story
     if kind == "error-reply":
         text = f"{fault}: {detail}"
-    elif kind in ("lose-request", "duplicate", "order"):
+    elif kind in ("lose-request", "duplicate", "order", "webhook"):
         text = fault
     else:
         text = f"{fault}, {where}"

@@ -14,6 +14,7 @@ ZOMBIE = "zombie"
 TERM, TERM_GROUP = "term", "term-group"
 DUPLICATE = "duplicate"
 ORDER = "order"
+WEBHOOK = "webhook"
 RACE = "race"
 DEPLOY = "deploy"
 """Of no family: it needs a version, so `--deploy` asks for it."""
@@ -27,6 +28,10 @@ AFTERWARDS, MEANWHILE, BEFOREHAND = "afterwards", "meanwhile", "beforehand"
 REVERSED, LATE = "reversed", "late"
 """In which order the jobs of a case are delivered: the last one first; or `late 2`: the second after all others."""
 
+TWICE, EARLY, SWAPPED = "twice", "early", "swapped"
+"""How a provider calls back, beside `late`: each callback twice, before its answer to the call, after the jobs of the
+case have ended, and then the last one first."""
+
 FAMILIES: dict[str, tuple[str, ...]] = {
     "kill": (KILL,),
     "kill-child": (KILL_CHILD,),
@@ -36,6 +41,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "term": (TERM, TERM_GROUP),
     "duplicate": (DUPLICATE,),
     "order": (ORDER,),
+    "webhook": (WEBHOOK,),
     "race": (RACE,),
 }
 """The words of `--faults`, and the strikes that each stands for."""
@@ -43,9 +49,9 @@ ALL = "all"
 DEFAULT = ("kill",)
 SURVIVED = (LOSE_REQUEST, LOSE_REPLY, ERROR_REPLY)
 """Strikes that end no process: the app's own error handling runs, and what becomes of the job is its own decision."""
-WORKERS_ONLY = ("kill-child", "kill-parent", "term", "order")
-"""Families that need a worker: a handler without its queue has neither a parent nor anybody who stops it, and no other
-job that could come before it."""
+WORKERS_ONLY = ("kill-child", "kill-parent", "term", "order", "webhook")
+"""Families that need a worker: a handler without its queue has neither a parent nor anybody who stops it, no other
+job that could come before it, and no web server that could be called back."""
 
 REFUSALS: dict[str, tuple[str, ...]] = {
     "postgres": ("40001", "57P01"),
@@ -111,6 +117,12 @@ WORDS: dict[str, Words] = {
         "other orders",
         "when the jobs are delivered in another order",
         "the jobs that were enqueued come in another order",
+    ),
+    WEBHOOK: Words(
+        "other callback",
+        "other callbacks",
+        "when the provider calls back in another way",
+        "the provider calls back in another way",
     ),
     DEPLOY: Words(
         "deploy",

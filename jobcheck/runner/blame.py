@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..checks.judge import Judgement
 from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..explore.search import place_of
-from ..faults.strikes import ORDER, kind_of
+from ..faults.strikes import ORDER, WEBHOOK, kind_of
 from ..history.records import NEVER_PASS, NEXT_JOB, Point, Strike, TrialRecord, Verdict
 from ..systems.contract import Blame
 from .lane import CANARY
@@ -36,7 +36,7 @@ async def layer_of(
         if trial.ending.runs:
             return TRANSPORT
         return SETTINGS if mode.settings.guarantee == "at-most-once" else TRANSPORT
-    if kind_of(trial.strike.fault) == ORDER:
+    if kind_of(trial.strike.fault) in (ORDER, WEBHOOK):
         return HANDLER  # nobody died, and nothing was lost on the way
     if survived(trial.strike, _point(points, trial.strike)):
         return HANDLER

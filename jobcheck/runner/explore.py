@@ -225,7 +225,16 @@ class Exploration:
             return Space(self.subject, self.points, self.reads)
         deploy, leased = self.mode.next_rig is not None, self.mode.settings.guarantee != "at-most-once"
         jobs = max((len(trial.case.jobs) for trial in self.trials.values() if trial.purpose == "recording"), default=1)
-        return Space(self.subject, self.points, self.reads, queue=True, deploy=deploy, jobs=jobs, leased=leased)
+        return Space(
+            self.subject,
+            self.points,
+            self.reads,
+            queue=True,
+            deploy=deploy,
+            jobs=jobs,
+            callbacks=self.mode.callbacks,
+            leased=leased,
+        )
 
     def _planned(self) -> list[Strike]:
         if self.options.schedule is not None:

@@ -327,7 +327,9 @@ class Lane:
         events = [effect for effect in self.ledger.since(since) if effect.body not in canaries]
         owned, problems = assign(events, [case, *others] if case.ids else [case])
         mine = tuple(effect for effect in owned if effect.case == case.id)
-        given_up = [text for provider in self.providers.values() for text in provider.courier.refused]
+        couriers = [provider.courier for provider in self.providers.values()]
+        # Where callbacks are the strike, one that the app refuses is what was asked for: its effect is missing then.
+        given_up = [text for courier in couriers if not courier.how for text in courier.refused]
         return mine, (*problems, *given_up)
 
     @property

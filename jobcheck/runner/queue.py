@@ -17,7 +17,7 @@ from ..tap.gate import Armed
 from ..tap.listener import Slot
 from ..tap.sight import Sight
 from ..wire.unit import Change
-from . import ordering, queue_strikes
+from . import callbacks, ordering, queue_strikes
 from .boots import ZYGOTE
 from .crew import Crew
 from .kin import Kin
@@ -53,6 +53,8 @@ class QueueMode:
         """The rig at the next version of the app, where a deploy is a strike."""
         self.at = ""
         """The process of the app that is struck in the worker's place."""
+        self.callbacks = 0
+        """How many callbacks of providers a clean case causes."""
         self.task = ""
         """Name of the job's task, once it was seen on the wire."""
         self._settings: Settings | None = None
@@ -124,8 +126,10 @@ class QueueMode:
         seat = crew.active if reordered is None else await ordering.nobody_fetches(self)
         lane.trace.begin()
         since = await lane.prime()
+        callbacks.begin(lane, strike)
         kin = self._kin()
-        gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None
+        called_back = callbacks.varied(strike)
+        gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None and not called_back
         gate = None
         if gated and strike is not None and point is not None:
             gate = _armed(strike, point, kin, at=self.at)
@@ -158,6 +162,9 @@ class QueueMode:
                 seat = await self.carry_out(struck)
             elif reordered is not None:
                 running.fired = ordering.came_so(self, reordered, jobs)
+            elif strike is not None and called_back and not running.unsettled:
+                await callbacks.hand_over(lane, strike, running)
+                running.unsettled = await quiet.reached(seat)
             elif strike is not None and not gated and not running.unsettled:
                 struck = Struck(self, crew, running, None, seat, quiet, kin, label)
                 seat = await queue_strikes.deliver_again(struck)
@@ -179,6 +186,7 @@ class QueueMode:
             running.unsettled = await quiet.reached(crew.active)
         if running.purpose == "recording":
             running.problems += foreign(sampler, lane)
+            self.callbacks = callbacks.made(lane)
         running.settled = not running.unsettled
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
         running.deliveries -= struck.others if struck is not None else 0

@@ -14,10 +14,11 @@ from . import bad_day
 pytestmark = pytest.mark.timeout(300)
 
 CHARGES = """
-    import urllib.request, json
+    import urllib.request, json, redis
     body = json.dumps({"key": key}).encode()
     call = urllib.request.Request(os.environ["PAY"] + "/charges", body, {"Content-Type": "application/json"})
     urllib.request.urlopen(call).read()
+    redis.from_url(os.environ["BROKER_URL"]).set(key, "charged")
     jobcheck.mark("done", key)
 
 @app.task
@@ -25,7 +26,7 @@ def paid(key):
     jobcheck.mark("paid", key)
 """
 WEB = """
-import json, sys, tiny
+import json, os, redis, sys, tiny
 from wsgiref.simple_server import make_server
 
 seen, refusals = set(), [int(sys.argv[3])]
@@ -36,8 +37,12 @@ def hooks(environ, start):
         refusals[0] -= 1
         start("503 Busy", [])
         return [b""]
-    if sys.argv[4] == "naive" or event["id"] not in seen:
-        tiny.paid.delay(event["data"]["key"])
+    key, kind = event["data"]["key"], sys.argv[4]
+    if kind == "hasty" and not redis.from_url(os.environ["BROKER_URL"]).exists(key):
+        start("204 Of nobody we know", [])
+        return [b""]
+    if kind in ("naive", "hasty") or event["id"] not in seen:
+        tiny.paid.delay(key)
     seen.add(event["id"])
     start("204 No Content", [])
     return [b""]
@@ -81,6 +86,37 @@ def test_callbacks_come_and_their_jobs_belong_to_the_case(
     (folder / "web.py").write_text(WEB)
     ended = bad_day.jobcheck(folder, "probe", "enqueue")
     ended.says(0, f"{paid} x mark paid", "1 x mark done", "1 x pay POST /charges")
+
+
+EXPLORE = ("explore", "enqueue", "--faults", "webhook", "--expect", "exactly_once: mark paid")
+
+
+@pytest.mark.parametrize(
+    ("kind", "finding", "counted"),
+    [
+        ("naive", "mark paid happens again when the provider calls back twice", "2 ok, 1 duplicated"),
+        ("hasty", "mark paid is lost when the provider calls back before it answers", "1 ok, 1 duplicated"),
+    ],
+)
+def test_an_exploration_finds_what_bears_no_other_callback(
+    tmp_path: Path, kind: str, finding: str, counted: str
+) -> None:
+    folder = bad_day.project(tmp_path / "app", CHARGES, text=RIG.format(how="after=0.1", kind=kind, refusals=0))
+    (folder / "web.py").write_text(WEB)
+    ended = bad_day.jobcheck(folder, *EXPLORE)
+    ended.says(1, finding, counted, "3 strikes, 3 fired", "keep the id of the event where its effect is kept")
+
+
+def test_a_right_one_bears_callbacks_of_each_kind(tmp_path: Path) -> None:
+    """Of two events, which can come in the other order too."""
+    text = RIG.format(how="after=0.1", kind="right", refusals=0)
+    one = 'jobcheck.webhook(on="POST /charges", to="{web.url}/hooks", after=0.1)'
+    other = one.replace("after=0.1", 'body={"id": "settled {id}", "data": {"key": "{key}"}}')
+    assert one in text
+    text = text.replace(one, f"[{one}, {other}]")
+    folder = bad_day.project(tmp_path / "app", CHARGES, text=text)
+    (folder / "web.py").write_text(WEB)
+    bad_day.jobcheck(folder, *EXPLORE).says(0, "4 strikes, 4 fired: 4 ok")
 
 
 def test_a_callback_that_nobody_takes_is_told(tmp_path: Path) -> None:

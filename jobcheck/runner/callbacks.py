@@ -1,0 +1,35 @@
+"""The providers of a lane call back in another way than the rig says: twice, early, late, in the opposite order."""
+
+from __future__ import annotations
+
+from ..explore.causes import CALLS_BACK
+from ..faults.strikes import WEBHOOK, detail_of, kind_of
+from ..history.records import Strike
+from .lane import Lane
+from .trial import Running
+
+
+def varied(strike: Strike | None) -> bool:
+    """Whether this strike is one of callbacks. It waits for no message of the job."""
+    return strike is not None and kind_of(strike.fault) == WEBHOOK
+
+
+def begin(lane: Lane, strike: Strike | None) -> None:
+    """A case begins: its callbacks come as the strike says, else as the rig does."""
+    how = detail_of(strike.fault) if strike is not None and varied(strike) else ""
+    for provider in lane.providers.values():
+        provider.courier.begin(how)
+
+
+def made(lane: Lane) -> int:
+    """Events that providers made since the case began."""
+    return sum(provider.courier.made for provider in lane.providers.values())
+
+
+async def hand_over(lane: Lane, strike: Strike, running: Running) -> None:
+    """The jobs of the case have ended: what comes late comes now. The strike has fired if there was a callback."""
+    running.fired = made(lane) > 0
+    running.notes.append(f"the provider {CALLS_BACK[detail_of(strike.fault)]}")
+    for provider in lane.providers.values():
+        await provider.courier.hand_over()
+        running.notes += provider.courier.refused
