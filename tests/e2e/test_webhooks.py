@@ -126,6 +126,45 @@ def test_a_callback_that_nobody_takes_is_told(tmp_path: Path) -> None:
     ended.says(2, "the callback of POST /charges was given up after 2 tries", "answered 503")
 
 
+STRIPE = """
+    import stripe
+    stripe.api_key = "sk_test_x"
+    stripe.PaymentIntent.create(amount=4990, currency="eur", metadata={"key": key}, idempotency_key=key)
+    jobcheck.mark("done", key)
+
+@app.task
+def paid(key):
+    jobcheck.mark("paid", key)
+"""
+STRIPES_WEB = """
+import stripe, sys, tiny
+from wsgiref.simple_server import make_server
+
+seen = set()
+
+def hooks(environ, start):
+    body = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+    event = stripe.Webhook.construct_event(body, environ["HTTP_STRIPE_SIGNATURE"], "whsec_test")
+    if event.id not in seen:
+        tiny.paid.delay(event.data.object.metadata["key"])
+    seen.add(event.id)
+    start("200 OK", [])
+    return [b"{}"]
+
+make_server(sys.argv[1], int(sys.argv[2]), hooks).serve_forever()
+"""
+
+
+def test_stripe_calls_back_and_its_sdk_verifies(tmp_path: Path) -> None:
+    text = RIG.format(how="", kind="", refusals=0)
+    ours = 'jobcheck.provider(webhook=jobcheck.webhook(on="POST /charges", to="{web.url}/hooks", ))'
+    assert ours in text
+    text = text.replace(ours, 'jobcheck.stripe(webhook="{web.url}/stripe", secret="whsec_test")')
+    folder = bad_day.project(tmp_path / "app", STRIPE, text=text)
+    (folder / "web.py").write_text(STRIPES_WEB)
+    bad_day.jobcheck(folder, *EXPLORE).says(0, "3 strikes, 3 fired: 3 ok")
+
+
 def test_stripes_own_sdk_takes_the_signature() -> None:
     body = b'{"id": "evt_1", "object": "event", "type": "payment_intent.succeeded", "data": {"object": {}}}'
     from jobcheck.clock import REAL
