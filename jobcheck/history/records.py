@@ -167,6 +167,8 @@ class CaseRecord:
     """Ids of the jobs that were enqueued for it, where they could be seen."""
 
 
+FINISHED = "finished"
+"""What became of a job, where the worker that was told to end says that it did it."""
 NEXT_JOB = "the next job"
 """In place of an effect: the job that waited on the broker while a worker was told to end."""
 

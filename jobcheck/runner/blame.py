@@ -8,7 +8,7 @@ from ..checks.judge import Judgement
 from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..explore.search import place_of
 from ..faults.strikes import ORDER, WEBHOOK, kind_of
-from ..history.records import NEVER_PASS, NEXT_JOB, Point, Strike, TrialRecord, Verdict
+from ..history.records import FINISHED, NEVER_PASS, NEXT_JOB, Point, Strike, TrialRecord, Verdict
 from ..systems.contract import Blame
 from .lane import CANARY
 from .queue import QueueMode
@@ -38,13 +38,18 @@ async def layer_of(
         return SETTINGS if mode.settings.guarantee == "at-most-once" else TRANSPORT
     if kind_of(trial.strike.fault) in (ORDER, WEBHOOK):
         return HANDLER  # nobody died, and nothing was lost on the way
-    if survived(trial.strike, _point(points, trial.strike)):
+    if survived(trial.strike, _point(points, trial.strike)) or _settled_it(trial, _point(points, trial.strike)):
         return HANDLER
     if not trial.deliveries_after:
         return blame(mode, points, trial.strike).layer
     if at_the_counter(points, trial.strike):
         return TRANSPORT
     return TRANSPORT if await _canary_is_lost(mode, points, trial.strike, keep) else HANDLER
+
+
+def _settled_it(trial: TrialRecord, point: Point | None) -> bool:
+    """Whether a worker that was told to end in the middle of its own steps said itself that the job is done."""
+    return trial.ending is not None and trial.ending.job == FINISHED and point is not None and not point.broker
 
 
 def at_the_counter(points: Sequence[Point], strike: Strike) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..aio import wait_for
 from ..errors import CaseError, WaitTimeout
-from ..history.records import Ending
+from ..history.records import FINISHED, Ending
 from ..tap.sight import OUT, Sight
 from .lane import CANARY, MARKS, Lane
 from .seats import Seat
@@ -123,7 +123,7 @@ def ended(struck: Struck, successor: Seat) -> tuple[Seat, Ending]:
     assert waiting is not None
     mine = struck.hit.job or struck.running.case.record.jobs[0]
     again = mine in successor.slot.taken
-    job = "given back" if again else "finished" if seat.ends.get(mine) == "succeeded" else "left"
+    job = "given back" if again else FINISHED if seat.ends.get(mine) == "succeeded" else "left"
     end = waiting.ending
     told = Ending(end.seconds, end.killed, end.code, job, end.took, waiting.runs)
     return (successor if again else seat), told

@@ -63,6 +63,8 @@ class Job:
     """A strike id, when one finding is replayed."""
     faults: tuple[str, ...] = ()
     """Families of strikes; empty: those of the whole run."""
+    max_points: int = 0
+    """At most so many strikes; 0: as for the whole run."""
     deploy: str = ""
     """The next version of the app, as `versions.version_of` reads it from the project: deployed at each point."""
     schedule: str | None = None
@@ -208,7 +210,7 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         only=job.only,
         schedule=job.schedule,
         faults=job.faults or request.faults,
-        max_points=request.max_points,
+        max_points=job.max_points or request.max_points,
         until=lane.stage.began + request.budget if request.budget else 0.0,
         verify=request.verify,
     )

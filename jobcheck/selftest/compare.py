@@ -40,7 +40,7 @@ def compare(planted: Planted, subject: SubjectReport) -> Compared:
         *_points(wanted, subject),
         *_strikes(planted, wanted, subject),
         *_findings(wanted, subject),
-        *_coverage(subject),
+        *_coverage(planted, subject),
     ]
     if subject.verdict == "unknown":
         sentences.append("unknown: the exploration as a whole")
@@ -111,9 +111,10 @@ def _findings(wanted: Expected, subject: SubjectReport) -> list[str]:
     return sentences
 
 
-def _coverage(subject: SubjectReport) -> list[str]:
+def _coverage(planted: Planted, subject: SubjectReport) -> list[str]:
     coverage = subject.coverage
-    if coverage.exhausted and coverage.fired == coverage.strikes:
+    all_of_them = coverage.strikes == planted.strikes if planted.strikes else coverage.exhausted
+    if all_of_them and coverage.fired == coverage.strikes:
         return []
     return [f"not covered: {coverage.fired} of {coverage.strikes} strikes fired {coverage.capped}".rstrip()]
 

@@ -9,12 +9,7 @@ from ..checks.judge import worst
 from ..explore.causes import SETTINGS, TRANSPORT
 from ..faults.strikes import KILL
 from ..history.records import Verdict
-from .kinds import END, HANDLER_MODE, Bad, Planted
-
-DELIVERY = "broker delivery"
-RESERVE = "broker EXEC(ZADD unacked_index, HSET unacked)"
-ACK = "broker EXEC(ZREM unacked_index, HDEL unacked)"
-"""The points of Celery on Redis itself: a job is lost, whatever its code, until the reservation is written."""
+from .kinds import ACK, DELIVERY, END, HANDLER_MODE, RESERVE, Bad, Planted
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ def expected(planted: Planted, mode: str) -> Expected:
     if mode == HANDLER_MODE:
         return _expected(planted, mode, planted.steps, f"after {planted.steps[-1]}", {})
     lost = {}
-    if planted.must_happen:
+    if planted.must_happen and KILL in planted.faults:
         gone = Outcome("lost", TRANSPORT, frozenset(planted.must_happen))
         lost = {f"before {DELIVERY}": gone, f"before {RESERVE}": gone}
     if planted.acks_early:

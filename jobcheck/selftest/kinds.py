@@ -20,9 +20,14 @@ MAIL = "mail DATA"
 COMMIT = "db COMMIT"
 ENQUEUE = "broker LPUSH celery"
 
+DELIVERY = "broker delivery"
+RESERVE = "broker EXEC(ZADD unacked_index, HSET unacked)"
+ACK = "broker EXEC(ZREM unacked_index, HDEL unacked)"
+"""The points of Celery on Redis itself: a job is lost, whatever its code, until the reservation is written."""
+
 CHARGED = exactly_once(CHARGE)
 MAILED = at_least_once("mail")
-ENTRIES, PAYOUTS, POINTS, STATEMENTS = "entries", "payouts", "points", "statements"
+ENTRIES, PAYOUTS, POINTS, STATEMENTS, DUES = "entries", "payouts", "points", "statements", "dues"
 """Rows and files, as the rig names them."""
 
 BOOKED = exactly_once(ENTRIES)
@@ -64,6 +69,8 @@ class Planted:
     """Steps that come when the job is settled."""
     faults: tuple[str, ...] = (KILL,)
     """Families of strikes that it is put under."""
+    strikes: int = 0
+    """At most so many of them, at its own steps first: those that take long. 0: all."""
 
     @property
     def must_happen(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from .kinds import (
     Planted,
     second,
 )
+from .queued import QUEUED
 
 _WRONG = (
     Planted(
@@ -269,4 +270,4 @@ _RIGHT = (
     ),
 )
 
-PLANTED = _WRONG + _RIGHT + ALIVE
+PLANTED = _WRONG + _RIGHT + ALIVE + QUEUED

@@ -73,11 +73,11 @@ def request_for(
 
 
 def _job(path: str, planted: Planted, mode: str) -> Job:
+    function, handler = f"{path}:enqueue_{planted.kind}_{planted.name}", ""
     if mode == HANDLER_MODE:
-        handler = f"club.{planted.kind}:{planted.name}"
-        return Job(planted.name, mode, f"{path}:member", handler, planted.contracts, faults=planted.faults)
-    enqueue = f"{path}:enqueue_{planted.kind}_{planted.name}"
-    return Job(planted.name, mode, enqueue, "", planted.contracts, faults=planted.faults)
+        function, handler = f"{path}:member", f"club.{planted.kind}:{planted.name}"
+    job = Job(planted.name, mode, function, handler, planted.contracts, faults=planted.faults)
+    return replace(job, max_points=planted.strikes)
 
 
 def compared(report: Report) -> list[Compared]:

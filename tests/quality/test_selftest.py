@@ -18,8 +18,8 @@ from jobcheck.events import Bus
 from jobcheck.explore.causes import TRANSPORT
 from jobcheck.history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
 from jobcheck.selftest.compare import Compared, compare, point_name
-from jobcheck.selftest.expected import ACK, DELIVERY, RESERVE, expected
-from jobcheck.selftest.kinds import HANDLER_MODE, QUEUE_MODE, RIGHT, WRONG, Planted
+from jobcheck.selftest.expected import expected
+from jobcheck.selftest.kinds import ACK, DELIVERY, HANDLER_MODE, QUEUE_MODE, RESERVE, RIGHT, WRONG, Planted
 from jobcheck.selftest.planted import PLANTED
 from jobcheck.selftest.rounds import Round, planted_in, play
 from jobcheck.selftest.tally import Tally, places
@@ -131,7 +131,7 @@ def report_of(planted: Planted, mode: str) -> SubjectReport:
         looks=tuple(looks),
         strikes=tuple(strikes),
         findings=findings,
-        coverage=Coverage(len(points), len(strikes), len(strikes)),
+        coverage=Coverage(len(points), planted.strikes or len(strikes), planted.strikes or len(strikes)),
         verdict="broken" if any(item.layer != TRANSPORT for item in findings) else "ok",
     )
 

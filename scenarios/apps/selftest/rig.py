@@ -29,6 +29,7 @@ club = jobcheck.Rig(
         "payouts": jobcheck.rows("db", "select member_id, cents from payouts"),
         # A row for each ten points: an increment that was made twice is two rows, not one row with another number.
         "points": jobcheck.rows("db", "select id as member_id, generate_series(10, points, 10) as points from members"),
+        "dues": jobcheck.rows("db", "select id as member_id, dues from members"),
         "statements": jobcheck.files("{folder}/statements"),
     },
 )
@@ -46,6 +47,10 @@ def member(case: jobcheck.Case) -> int:
     return member_id
 
 
+IN_STEPS = [("asked", 2), ("paid", 3)]
+"""What becomes of a member's dues, and its version: a job for each."""
+
+
 def __getattr__(name: str) -> Callable[[jobcheck.Case], None]:
     """`enqueue_wrong_no_key`, and the like for every job: a member, and the job enqueued."""
     verb, _, rest = name.partition("_")
@@ -56,6 +61,8 @@ def __getattr__(name: str) -> Callable[[jobcheck.Case], None]:
     def enqueue(case: jobcheck.Case) -> None:
         from importlib import import_module
 
-        getattr(import_module(f"club.{module}"), job).delay(member(case))
+        task, member_id = getattr(import_module(f"club.{module}"), job), member(case)
+        for arguments in IN_STEPS if job.endswith("_one_wins") else [()]:
+            task.delay(member_id, *arguments)
 
     return enqueue

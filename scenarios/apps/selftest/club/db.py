@@ -18,6 +18,9 @@ class Member:
 LINES = 3
 """Lines of a member's bill."""
 
+FEW = 2
+"""Lines of a short bill."""
+
 
 def transaction() -> psycopg.Connection:
     """For `with`: commits at the end, rolls back on an error, and closes the connection."""
@@ -64,6 +67,16 @@ def pay_dues(tx: psycopg.Connection, member_id: int, version: int) -> bool:
     return tx.execute(sql, (member_id, version)).rowcount == 1
 
 
+def set_dues(tx: psycopg.Connection, member_id: int, dues: str) -> None:
+    tx.execute("update members set dues = %s where id = %s", (dues, member_id))
+
+
+def set_dues_of_version(tx: psycopg.Connection, member_id: int, dues: str, version: int) -> None:
+    """The same, unless what is there is newer."""
+    sql = "update members set dues = %s, version = %s where id = %s and version < %s"
+    tx.execute(sql, (dues, version, member_id, version))
+
+
 def is_done(tx: psycopg.Connection, key: str) -> bool:
     """Whether the effect `key` has its marker."""
     return tx.execute("select 1 from job_effects where key = %s", (key,)).fetchone() is not None
@@ -86,6 +99,10 @@ def call_key(tx: psycopg.Connection, name: str) -> str:
 
 def add_entry(tx: psycopg.Connection, member_id: int, line: int) -> None:
     tx.execute("insert into entries (member_id, line) values (%s, %s)", (member_id, line))
+
+
+def has_entry(tx: psycopg.Connection, member_id: int) -> bool:
+    return tx.execute("select 1 from entries where member_id = %s", (member_id,)).fetchone() is not None
 
 
 def add_points(tx: psycopg.Connection, member_id: int) -> None:

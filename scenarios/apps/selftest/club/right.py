@@ -1,6 +1,10 @@
 """The jobs of `wrong.py`, in the same order, as they should be: each may run any number of times."""
 
+import signal
 import uuid
+
+from celery import Task
+from celery.exceptions import Reject
 
 from . import db, files, world
 from .app import app
@@ -215,3 +219,54 @@ def version_read_with_it(member_id: int) -> None:
         if dues == "open" and db.pay_dues(tx, member_id, version):
             tx.commit()
             world.charge(db.member(tx, member_id))
+
+
+@app.task
+def database_that_remembers(member_id: int) -> None:
+    """What was done stands in the database, together with what it did."""
+    with db.transaction() as tx:
+        if db.claim(tx, f"entry:{member_id}"):
+            db.add_entry(tx, member_id, 1)
+
+
+@app.task
+def batch_given_back(member_id: int) -> None:
+    """Ends quickly when it is told to end, and gives back what is left."""
+    told = []
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append("to end"))
+    with db.transaction() as tx:
+        for line in range(db.lines_booked(tx, member_id), db.FEW):
+            if told:
+                raise Reject("told to end", requeue=True)
+            db.add_entry(tx, member_id, line)
+            db.set_lines_booked(tx, member_id, line + 1)
+            tx.commit()
+    signal.signal(signal.SIGTERM, before)
+
+
+@app.task
+def redelivered_or_not(member_id: int) -> None:
+    """Looks for its marker each time."""
+    with db.transaction() as tx:
+        db.lock_member(tx, member_id)
+        if not db.is_done(tx, f"entry:{member_id}"):
+            db.add_entry(tx, member_id, 1)
+            db.claim(tx, f"entry:{member_id}")
+
+
+@app.task(bind=True)
+def lease_with_fence(self: Task, member_id: int) -> None:
+    """The lock saves work. What decides is the marker, in the transaction of the entry."""
+    with db.transaction() as tx, world.cache() as cache:
+        if world.leased(cache, f"entry-lease:{member_id}", self.request.hostname):
+            if db.claim(tx, f"entry:{member_id}"):
+                db.add_entry(tx, member_id, 1)
+                tx.commit()
+            cache.delete(f"entry-lease:{member_id}")
+
+
+@app.task
+def newest_one_wins(member_id: int, dues: str, version: int) -> None:
+    """Drops what is older than what is there."""
+    with db.transaction() as tx:
+        db.set_dues_of_version(tx, member_id, dues, version)

@@ -46,3 +46,12 @@ def mail(member: Member, subject: str) -> None:
 def cache() -> redis.Redis:
     """For `with`."""
     return redis.Redis.from_url(settings.CACHE_URL, socket_timeout=settings.TIMEOUT)
+
+
+LEASE = 60
+"""Seconds after which a lock is free again, whoever holds it."""
+
+
+def leased(cache: redis.Redis, name: str, owner: str) -> bool:
+    """Takes the lock for a while, unless somebody else has it."""
+    return bool(cache.set(name, owner, nx=True, ex=LEASE)) or cache.get(name) == owner.encode()

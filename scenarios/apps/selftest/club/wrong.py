@@ -1,11 +1,15 @@
 """Jobs with one bug each. What is right in its place stands under `right.py`, in the same order."""
 
 import contextlib
+import signal
 import uuid
 from datetime import UTC, datetime
 
 import requests
+from celery import Task
+from celery.signals import task_received
 from celery.worker.request import Request
+from celery.worker.state import revoked
 from kombu.asynchronous import get_event_loop
 
 from . import db, files, world
@@ -233,3 +237,67 @@ def version_read_too_late(member_id: int) -> None:
         if db.dues(tx, member_id) == "open" and db.pay_dues(tx, member_id, db.version(tx, member_id)):
             tx.commit()
             world.charge(db.member(tx, member_id))
+
+
+seen: set[str] = set()
+
+
+@task_received.connect
+def only_once(request: Request, **_: object) -> None:
+    """Runs in the worker's own process, for jobs of `worker_that_remembers`."""
+    if request.name.endswith(".worker_that_remembers"):
+        if request.id in seen:
+            revoked.add(request.id)
+        seen.add(request.id)
+
+
+@app.task
+def worker_that_remembers(member_id: int) -> None:
+    """Drops what the worker has seen before: also what it gets back because its child process died."""
+    with db.transaction() as tx:
+        if db.claim(tx, f"entry:{member_id}"):
+            db.add_entry(tx, member_id, 1)
+
+
+@app.task
+def batch_cut_short(member_id: int) -> None:
+    """Ends quickly when it is told to end, after the line at hand; and a job that returns is done."""
+    told = []
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append("to end"))
+    with db.transaction() as tx:
+        for line in range(db.lines_booked(tx, member_id), db.FEW):
+            if told:
+                break
+            db.add_entry(tx, member_id, line)
+            db.set_lines_booked(tx, member_id, line + 1)
+            tx.commit()
+    signal.signal(signal.SIGTERM, before)
+
+
+@app.task(bind=True)
+def redelivered_alone(self: Task, member_id: int) -> None:
+    """Looks for its marker when the broker says that the message comes again; a message that was sent twice is new."""
+    with db.transaction() as tx:
+        db.lock_member(tx, member_id)
+        if self.request.delivery_info.get("redelivered") and db.is_done(tx, f"entry:{member_id}"):
+            return
+        db.add_entry(tx, member_id, 1)
+        db.claim(tx, f"entry:{member_id}")
+
+
+@app.task(bind=True)
+def lease_without_fence(self: Task, member_id: int) -> None:
+    """Trusts a lock that runs out: who was paused for longer goes on, and does not know it."""
+    with db.transaction() as tx, world.cache() as cache:
+        if world.leased(cache, f"entry-lease:{member_id}", self.request.hostname):
+            if not db.has_entry(tx, member_id):
+                db.add_entry(tx, member_id, 1)
+                tx.commit()
+            cache.delete(f"entry-lease:{member_id}")
+
+
+@app.task
+def last_one_wins(member_id: int, dues: str, version: int) -> None:
+    """Writes what it is told, also when that is older than what is there."""
+    with db.transaction() as tx:
+        db.set_dues(tx, member_id, dues)

@@ -1,0 +1,95 @@
+"""Each bug of the self-test that one family of strikes shows is shown by that family, and by no other one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from jobcheck.events import Bus
+from jobcheck.explore.causes import TRANSPORT
+from jobcheck.faults.strikes import FAMILIES, WORKERS_ONLY, family_of
+from jobcheck.history.report import SubjectReport
+from jobcheck.runner import facade
+from jobcheck.selftest.kinds import HANDLER_MODE, KILL, QUEUE_MODE, WRONG, Planted
+from jobcheck.selftest.planted import PLANTED
+from jobcheck.selftest.queued import QUEUED
+from jobcheck.selftest.rounds import Round, play, request_for
+
+pytestmark = pytest.mark.timeout(300)
+ALONE = {
+    "swallowed_error": "reset",
+    "reply_ignored": "reset",
+    "retry_without_key": "reset",
+    "version_read_too_late": "race",
+    "worker_that_remembers": "kill-child",
+    "batch_cut_short": "term",
+    "redelivered_alone": "duplicate",
+    "lease_without_fence": "zombie",
+    "last_one_wins": "order",
+}
+"""Bugs, and the family that each is left to. A child kill is a kill too: where the child is all that matters, both
+families show it."""
+BY_NAME = {planted.name: planted for planted in PLANTED}
+STRIKES = 14
+"""Of each job in its queue: one of each kind at each of its own steps, and a few at the broker's."""
+
+
+def others(planted: Planted, mode: str) -> tuple[str, ...]:
+    """The families that must not show it."""
+    return tuple(
+        family
+        for family in FAMILIES
+        if family != ALONE[planted.name] and (mode == QUEUE_MODE or family not in WORKERS_ONLY)
+    )
+
+
+@pytest.fixture(scope="module")
+def queued(tmp_path_factory: pytest.TempPathFactory) -> Round:
+    """What needs a queue, each under its own family; what is right in its place, too."""
+    names = [planted.name for planted in QUEUED]
+    return play(1, [QUEUE_MODE], seed=7, reports=tmp_path_factory.mktemp("own"), bus=Bus(), only=names)
+
+
+@pytest.fixture(scope="module")
+def under_others(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SubjectReport]:
+    request = request_for(7, only=list(ALONE), reports=tmp_path_factory.mktemp("others"))
+    jobs = [
+        replace(
+            job,
+            faults=others(BY_NAME[job.subject], job.mode),
+            max_points=STRIKES if job.mode == QUEUE_MODE else 0,
+        )
+        for job in request.jobs
+    ]
+    report = facade.run(lambda: facade.explore(replace(request, jobs=jobs, verify=1), Bus())).report
+    return {subject.name: subject for subject in report.subjects}
+
+
+def test_each_is_planted_under_its_own_family_alone() -> None:
+    for name, family in ALONE.items():
+        assert {family_of(bad.fault) for bad in BY_NAME[name].bad} == {family}
+    assert {planted.name for planted in QUEUED if planted.kind == WRONG} <= set(ALONE)
+
+
+@pytest.mark.parametrize("name", [planted.name for planted in QUEUED])
+def test_a_job_that_needs_a_worker_comes_out_as_planted(queued: Round, name: str) -> None:
+    assert queued.broke == ""
+    (item,) = (item for item in queued.compared if item.planted.name == name)
+    assert item.differences == ()
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_no_other_family_shows_it(under_others: dict[str, SubjectReport], name: str) -> None:
+    subject = under_others[name]
+    assert subject.problem == ""
+    assert [finding.title for finding in subject.findings if finding.layer != TRANSPORT] == []
+    assert [strike for strike in subject.strikes if strike.verdict != "ok" and strike.layer != TRANSPORT] == []
+    assert subject.coverage.fired == subject.coverage.strikes
+    struck = {family_of(strike.fault) for strike in subject.strikes}
+    wanted = set(others(BY_NAME[name], subject.mode))
+    if subject.mode == HANDLER_MODE:
+        assert struck == wanted
+    else:
+        assert KILL in struck and len(struck) >= 5, struck
