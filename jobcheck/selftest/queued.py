@@ -62,8 +62,8 @@ QUEUED = (
     Planted(
         "last_one_wins",
         WRONG,
-        "the first job, delivered last, takes back what the second one wrote. A job that was struck comes before the "
-        "one that follows it",
+        "the first job, delivered last, takes back what the second one wrote. A job whose lease runs out comes before "
+        "the one that follows it; one that Celery itself puts back when its child dies comes behind it",
         (COMMIT,),
         _ONE_STATE,
         (Bad(DELIVERY, "partial", DUES, fault="order late 1"),),
@@ -82,7 +82,7 @@ QUEUED = (
     Planted(
         "batch_given_back",
         RIGHT,
-        "a rejected job goes to the next worker, which begins where the last commit stands",
+        "a rejected job goes to the next worker, and each line has its marker",
         (COMMIT, second(COMMIT)),
         (BOOKED,),
         modes=(QUEUE_MODE,),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ from jobcheck.explore.causes import TRANSPORT
 from jobcheck.faults.strikes import FAMILIES, WORKERS_ONLY, family_of
 from jobcheck.history.report import SubjectReport
 from jobcheck.runner import facade
-from jobcheck.selftest.kinds import HANDLER_MODE, KILL, QUEUE_MODE, WRONG, Planted
+from jobcheck.selftest.kinds import HANDLER_MODE, QUEUE_MODE, WRONG, Planted
 from jobcheck.selftest.planted import PLANTED
 from jobcheck.selftest.queued import QUEUED
 from jobcheck.selftest.rounds import Round, play, request_for
@@ -29,10 +28,11 @@ ALONE = {
     "lease_without_fence": "zombie",
     "last_one_wins": "order",
 }
-"""Bugs, and the family that each is left to. A child kill is a kill too: where the child is all that matters, both
-families show it."""
+"""Bugs, and the family that each is left to."""
+PUT_BACK_BEHIND = {"last_one_wins": ("kill-child", "term")}
+"""Celery puts the job of a child that died back behind those that wait: that is another order, too."""
 BY_NAME = {planted.name: planted for planted in PLANTED}
-STRIKES = 14
+STRIKES = 11
 """Of each job in its queue: one of each kind at each of its own steps, and a few at the broker's."""
 
 
@@ -41,7 +41,9 @@ def others(planted: Planted, mode: str) -> tuple[str, ...]:
     return tuple(
         family
         for family in FAMILIES
-        if family != ALONE[planted.name] and (mode == QUEUE_MODE or family not in WORKERS_ONLY)
+        if family != ALONE[planted.name]
+        and family not in PUT_BACK_BEHIND.get(planted.name, ())
+        and (mode == QUEUE_MODE or family not in WORKERS_ONLY)
     )
 
 
@@ -92,4 +94,5 @@ def test_no_other_family_shows_it(under_others: dict[str, SubjectReport], name: 
     if subject.mode == HANDLER_MODE:
         assert struck == wanted
     else:
-        assert KILL in struck and len(struck) >= 5, struck
+        assert struck <= wanted
+        assert len(struck) >= 5

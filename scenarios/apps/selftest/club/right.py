@@ -235,11 +235,11 @@ def batch_given_back(member_id: int) -> None:
     told = []
     before = signal.signal(signal.SIGTERM, lambda *_: told.append("to end"))
     with db.transaction() as tx:
-        for line in range(db.lines_booked(tx, member_id), db.FEW):
+        for line in range(db.FEW):
             if told:
                 raise Reject("told to end", requeue=True)
-            db.add_entry(tx, member_id, line)
-            db.set_lines_booked(tx, member_id, line + 1)
+            if db.claim(tx, f"entry:{member_id}:{line}"):
+                db.add_entry(tx, member_id, line)
             tx.commit()
     signal.signal(signal.SIGTERM, before)
 
