@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 STUCK = 2.0
 """Seconds of silence after which a worker that lives and leaves its job is given up, and another one takes over."""
+CHILD_MISSED = 6.0
+"""The same where one of its children died: Celery looks after its children every 5 s (`AsynPool.timers`)."""
 
 
 @dataclass(slots=True)
@@ -144,7 +146,7 @@ async def _kill_child(struck: Struck) -> Seat:
     for link in theirs:
         await link.cut(2.0)
     seat.slot.release()
-    return await _goes_on(struck)
+    return await _goes_on(struck, stuck=CHILD_MISSED)
 
 
 def _sender(struck: Struck) -> int:
@@ -188,10 +190,10 @@ async def _kill_parent(struck: Struck) -> Seat:
 # The worker lives.
 
 
-async def _goes_on(struck: Struck) -> Seat:
+async def _goes_on(struck: Struck, *, stuck: float = STUCK) -> Seat:
     """Its own error handling decides. A worker that leaves its job where it is gets a successor."""
     seat = struck.seat
-    struck.running.unsettled = await struck.quiet.reached(seat, stuck=STUCK)
+    struck.running.unsettled = await struck.quiet.reached(seat, stuck=stuck)
     if not struck.running.unsettled:
         struck.used.append(seat)
         return seat

@@ -29,10 +29,11 @@ ALONE = {
     "last_one_wins": "order",
 }
 """Bugs, and the family that each is left to."""
-PUT_BACK_BEHIND = {"last_one_wins": ("kill-child", "term")}
-"""Celery puts the job of a child that died back behind those that wait: that is another order, too."""
+THE_SAME = {"last_one_wins": ("kill-child", "term"), "redelivered_alone": ("race",)}
+"""Families that do what its own one does: Celery puts the job of a child that died back behind those that wait, which is
+another order; and a race begins with a second delivery."""
 BY_NAME = {planted.name: planted for planted in PLANTED}
-STRIKES = 11
+STRIKES = 9
 """Of each job in its queue: one of each kind at each of its own steps, and a few at the broker's."""
 
 
@@ -42,7 +43,7 @@ def others(planted: Planted, mode: str) -> tuple[str, ...]:
         family
         for family in FAMILIES
         if family != ALONE[planted.name]
-        and family not in PUT_BACK_BEHIND.get(planted.name, ())
+        and family not in THE_SAME.get(planted.name, ())
         and (mode == QUEUE_MODE or family not in WORKERS_ONLY)
     )
 
