@@ -9,7 +9,7 @@ import pytest
 
 from jobcheck.events import Bus
 from jobcheck.explore.causes import TRANSPORT
-from jobcheck.faults.strikes import FAMILIES, WORKERS_ONLY, family_of
+from jobcheck.faults.strikes import DUPLICATE, FAMILIES, WORKERS_ONLY, family_of, kind_of
 from jobcheck.history.records import Point, Strike
 from jobcheck.history.report import SubjectReport
 from jobcheck.runner import explore, facade
@@ -31,18 +31,18 @@ ALONE = {
     "last_one_wins": "order",
 }
 """Bugs, and the family that each is left to."""
-THE_SAME = {"last_one_wins": ("kill-child", "term"), "redelivered_alone": ("race",)}
-"""Families that do what its own one does: Celery puts the job of a child that died back behind those that wait, which
-is another order; and a race begins with a second delivery."""
+THE_SAME = {"last_one_wins": ("kill-child", "term", "duplicate", "race"), "redelivered_alone": ("race",)}
+"""Families that do what its own one does: Celery puts the job of a child that died back behind those that wait, and a
+second delivery of the first job comes behind the second one, which are other orders; a race begins with a duplicate."""
 BY_NAME = {planted.name: planted for planted in PLANTED}
-FEW = 14
+FEW = 16
 """Strikes and schedules of a job in its queue."""
 
 
 def at_the_commit(strikes: Sequence[Strike], points: Sequence[Point], count: int) -> list[Strike]:
-    """Every strike at the first commit: all these bugs are about it."""
+    """Every strike at the first commit, which all these bugs are about; duplicates wherever they are."""
     commit = next(point.id for point in points if point.shape == "postgres COMMIT")
-    chosen = [strike for strike in strikes if strike.point == commit]
+    chosen = [strike for strike in strikes if strike.point == commit or kind_of(strike.fault) == DUPLICATE]
     assert len(chosen) <= count
     return chosen or list(strikes)
 
