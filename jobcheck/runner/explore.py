@@ -123,7 +123,8 @@ class Exploration:
             )
         await self._explain()
         await racing.races(self, first)
-        return self._report(self.outcomes, self.found)
+        nothing = not self.outcomes and self.raced is None
+        return self._report(self.outcomes, self.found, problem="nothing was struck, so nothing is shown" * nothing)
 
     @property
     def looks(self) -> tuple[Point, ...]:

@@ -26,6 +26,8 @@ from .spec import Address, RabbitMQ
 READY_WITHIN = 60.0
 """Seconds: a node boots in 3 to 5 on two cores."""
 PORT_TRIES = 3
+PORT_IN_USE = ("eaddrinuse", "dist_port_already_used")
+"""What a node says whose port somebody else took after it was found free."""
 HELLO_WITHIN = 5.0
 MANAGEMENT_VARIABLE = "management_port"
 """In the query of a given url; it is not handed on to the app."""
@@ -179,7 +181,7 @@ async def start_node(script: Path, place: Place, *, plugins: str = "", config: s
             break
         except WorkerError as error:
             await place.supervisor.forget(worker)
-            if not left or "eaddrinuse" not in worker.output.text:
+            if not left or not any(word in worker.output.text for word in PORT_IN_USE):
                 raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
     address = Address("amqp", "127.0.0.1", ports.amqp, "guest", "guest", path=quote("/", safe=""))
     control = NodeControl(ports.control, secret)
