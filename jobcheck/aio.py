@@ -146,9 +146,19 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         raise
 
 
+async def bounded(work: Awaitable[T], seconds: float) -> T:
+    """Awaits `work` for so many seconds at most; raises TimeoutError.
+
+    In place of `asyncio.wait_for`: that of Python 3.11 loses a Ctrl-C that comes in the same moment as what it waits
+    for (python/cpython 86296).
+    """
+    async with asyncio.timeout(seconds):
+        return await work
+
+
 async def within(work: Awaitable[T], seconds: float, what: str) -> T:
     """Awaits `work`; raises WaitTimeout naming `what` when it takes longer than `seconds`."""
     try:
-        return await asyncio.wait_for(work, seconds)
+        return await bounded(work, seconds)
     except TimeoutError:
         raise WaitTimeout(f"waited {seconds:g} s for {what}") from None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..aio import Tasks, within
+from ..aio import Tasks, bounded, within
 from ..errors import CaseError, WaitTimeout, WorkerError
 from ..workers import platform
 from ..workers.platform import signal_name
@@ -180,7 +180,7 @@ class Agent:
                 platform.send(one.pid, signal.SIGKILL)
         platform.send(pid, signal.SIGKILL)
         try:
-            await asyncio.wait_for(asyncio.shield(self.exit_of(pid)), 5)
+            await bounded(asyncio.shield(self.exit_of(pid)), 5)
         except TimeoutError:
             raise WorkerError(f"the handler (pid {pid}) did not end within 5 s of SIGKILL") from None
         self.forget(pid)

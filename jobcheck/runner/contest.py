@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from ..aio import wait_for
+from ..aio import bounded, wait_for
 from ..clock import REAL
 from ..errors import WaitTimeout
 from ..explore.race_story import Change
@@ -144,7 +144,7 @@ class Contest:
     async def _tick(self) -> None:
         """Waits for a move, at most for a moment: answers and ends are looked for, they do not call."""
         try:
-            await asyncio.wait_for(self.moved.wait(), 0.001)
+            await bounded(self.moved.wait(), 0.001)
         except TimeoutError:
             pass
         self.moved.clear()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..aio import bounded
 from ..errors import UsageError, WorkerError
 from ..faults.strikes import DUPLICATE, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
@@ -123,7 +124,7 @@ class HandlerMode:
         """SIGKILL to the fork and to everything that it started: it leads its own session."""
         fork.send(signal.SIGKILL)
         try:
-            await asyncio.wait_for(asyncio.shield(fork.ended), 5)
+            await bounded(asyncio.shield(fork.ended), 5)
         except TimeoutError:
             raise WorkerError(f"the handler (pid {fork.pid}) did not end within 5 s of SIGKILL") from None
         self._handler.forget(fork.pid)
@@ -131,7 +132,7 @@ class HandlerMode:
     async def end_of(self, running: Running, fork: Fork) -> Exit | None:
         """How the run ended; None when it did not in time, and was killed."""
         try:
-            exit_ = await asyncio.wait_for(asyncio.shield(fork.ended), self.lane.stage.deadline)
+            exit_ = await bounded(asyncio.shield(fork.ended), self.lane.stage.deadline)
         except TimeoutError:
             running.settled = False
             running.unsettled = (

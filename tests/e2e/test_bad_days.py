@@ -228,13 +228,13 @@ def test_a_job_that_waits_for_its_time_is_named_with_how_long(tmp_path: Path, he
 
 
 def test_an_estimate_stands_before_the_strikes_and_names_what_makes_them_long(tmp_path: Path, here: Here) -> None:
-    folder = project(tmp_path / "project")
+    folder = project(tmp_path / "project", ROW + tiny.ONCE, text=WITH_DATABASE)
     source = (folder / "tiny.py").read_text()
     retrying = "@app.task(autoretry_for=(Exception,), default_retry_delay=180)"
     (folder / "tiny.py").write_text(source.replace("@app.task", retrying))
-    ended = here(folder, "explore", *QUEUE, "--faults", "reset", "--max-points", "1", "--deadline", "8s")
-    said = r"· enqueue, queue mode: 4 points, 1 lost \w+: about \d+ s; tiny\.work retries after 180 s "
-    said += r"\(default_retry_delay\): up to 1 of the strikes make it retry, and are hung after 8 s"
+    ended = here(folder, "explore", *QUEUE, "--faults", "reset", "--budget", "1s", "--deadline", "8s")
+    said = r"lost replies and \d+ error replies: about \d+ \w+; tiny\.work retries after 180 s "
+    said += r"\(default_retry_delay\): up to \d+ of the strikes make it retry, and are hung after 8 s"
     assert re.search(said, " ".join(ended.err.split())), ended.err
 
 

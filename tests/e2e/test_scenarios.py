@@ -152,15 +152,15 @@ def test_on_rabbitmq_nothing_is_lost(tmp_path: Path) -> None:
     faults = """\
 faults:
   - {kill: tree, point: before broker delivery, at: 0.2s}
-  - {kill: tree, every: 400ms}
+  - {kill: tree, every: 900ms}
   - {duplicate: 20%}
 expect:
 """
-    file = write(tmp_path, faults + CHAIN + "  - none_lost\n", rig="shop_on_rabbitmq", work="count: 24, rate: 8/s")
+    file = write(tmp_path, faults + CHAIN + "  - none_lost\n", rig="shop_on_rabbitmq", work="count: 32, rate: 8/s")
     scenario = only(run(file, tmp_path).report)
     assert (scenario["verdict"], scenario["problem"]) == ("ok", ""), (scenario["expectations"], scenario["actions"])
     assert scenario["system"] == "celery-rabbitmq"
-    assert scenario["counts"]["ok"] == 24
+    assert scenario["counts"]["ok"] == 32
 
 
 def test_with_early_acks_a_killed_job_is_lost_by_the_settings(tmp_path: Path) -> None:

@@ -51,12 +51,25 @@ os.environ["REMAP_SIGTERM"] = "SIGQUIT"
 """
 """Celery's own switch: SIGTERM ends the worker at once, and the job in its hands is given back."""
 
+LONG = """
+    import time
+    jobcheck.mark("begun", key)
+    time.sleep(1)
+    jobcheck.mark("done", key)
+"""
+
 
 def strike(
-    folder: Path, settings: str = "", *, options: str = "", broker: str = "redis", points: int = 2
+    folder: Path,
+    settings: str = "",
+    *,
+    body: str = tiny.ONCE,
+    options: str = "",
+    broker: str = "redis",
+    points: int = 2,
 ) -> tuple[SubjectReport, list[dict[str, Any]]]:
     """One tiny job under SIGTERM at each point; its report, and what each strike's trial says of the end."""
-    reference = tiny.write(folder, settings=settings, options=options)
+    reference = tiny.write(folder, body, settings=settings, options=options)
     rig = folder / "rig.py"
     rig.write_text(rig.read_text().replace("jobcheck.redis()", f"jobcheck.{broker}()"))
     subject = tiny.only(tiny.explore(reference, faults=("term",), verify=1, max_points=points))
@@ -125,7 +138,8 @@ def test_a_worker_that_drops_what_it_takes_after_sigterm_is_a_finding_at_the_han
 
 
 def test_a_cold_shutdown_gives_the_job_back_and_takes_nothing_new(tmp_path: Path) -> None:
-    subject, struck = strike(tmp_path, COLD)
+    """The job has more to do than it can while the main process hears of it."""
+    subject, struck = strike(tmp_path, COLD, body=LONG, points=4)
     assert subject.problem == ""
     assert not [item for item in subject.findings if item.layer == "handler"]
     assert not any(one["ending"].get("took") for one in struck)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...aio import Tasks, within
+from ...aio import Tasks, bounded, within
 from ...errors import Aborted, CaseError, JobcheckError, WaitTimeout
 from ...events import Bus, PhaseStarted, ScenarioProgress, ScenarioStarted, ScenarioStep
 from ...faults.actions import Happening, Heal, StartWorkload, WentQuiet
@@ -173,10 +174,8 @@ class ScenarioRun:
             due = self.schedule.next_due(book.now())
             pause = TICK if due is None else min(TICK, max(0.0, due - book.now()) / self.scenario.speed)
             self._wake.clear()
-            try:
-                await asyncio.wait_for(self._wake.wait(), pause)
-            except TimeoutError:
-                pass
+            with contextlib.suppress(TimeoutError):
+                await bounded(self._wake.wait(), pause)
 
     async def _wait_no_longer(self) -> None:
         """What waits for an event is given up when nothing goes on any more, or after the time to drain."""

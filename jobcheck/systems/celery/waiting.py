@@ -11,7 +11,6 @@ import json
 from collections.abc import Sequence
 
 from ...errors import CaseError
-from ...services.clients import redis_client
 from ...services.spec import Address
 from ..contract import Settings
 from .redis_dialect import message_of
@@ -36,6 +35,8 @@ def lists(settings: Settings) -> list[str]:
 
 async def unblock(address: Address) -> None:
     """Ends every BRPOP that waits, as its time-out does."""
+    from ...services.clients import redis_client  # rigs are read where no client is installed
+
     async with redis_client(address) as client:
         for one in await client.client_list():
             if one["cmd"] == "brpop":
@@ -47,6 +48,8 @@ async def arrange(address: Address, settings: Settings, jobs: Sequence[str], kep
 
     Nobody takes jobs meanwhile. Raises CaseError when one does not wait there.
     """
+    from ...services.clients import redis_client  # rigs are read where no client is installed
+
     found: set[str] = set()
     async with redis_client(address) as client:
         for key in lists(settings):
@@ -70,6 +73,8 @@ async def arrange(address: Address, settings: Settings, jobs: Sequence[str], kep
 
 async def put_back(address: Address, settings: Settings, jobs: Sequence[str]) -> None:
     """Jobs that were kept are the next to be taken. Raises CaseError when one is not kept there."""
+    from ...services.clients import redis_client  # rigs are read where no client is installed
+
     found: set[str] = set()
     async with redis_client(address) as client:
         for tag, entry in (await client.hgetall(prefix(settings) + "unacked")).items():
