@@ -214,6 +214,8 @@ def call_fault(module: Module, call: str) -> str:
     last = call.rpartition(".")[2]
     if last in ("create_task", "ensure_future", "run_coroutine_threadsafe") and module.name != "aio":
         return "tasks are started by aio.Tasks only, so that none is lost and none fails unseen"
+    if call.endswith("asyncio.wait_for"):
+        return "aio.bounded waits: wait_for of Python 3.11 loses a cancel that comes in the same moment"
     if call.endswith(("datetime.now", "datetime.utcnow", "datetime.today", "date.today")) and module.name != "clock":
         return "only clock.py reads the clock"
     if last in ("uuid1", "uuid4", "urandom") and module.name != "seeds":
@@ -326,7 +328,14 @@ def test_a_planted_import_is_found(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["asyncio.create_task(f())", "loop.create_task(f())", "datetime.now()", "_dt.date.today()", "uuid.uuid4()"],
+    [
+        "asyncio.create_task(f())",
+        "loop.create_task(f())",
+        "datetime.now()",
+        "asyncio.wait_for(f(), 1)",
+        "_dt.date.today()",
+        "uuid.uuid4()",
+    ],
 )
 def test_a_planted_call_is_found(tmp_path: Path, source: str) -> None:
     """However the owner of the call is named."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..aio import bounded
 from ..clock import Clock
 from ..faults.outages import CASE, CUT, GARBAGE, HANG, KEY, LOST, Reply
 from ..faults.routes import EVERYTHING, fits
@@ -49,7 +50,7 @@ class Spell:
     async def pause(self, seconds: float) -> None:
         """Waits so long, or until the outage is over: then nothing is slow any more."""
         try:
-            await asyncio.wait_for(self.over.wait(), seconds)
+            await bounded(self.over.wait(), seconds)
         except TimeoutError:
             pass
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import quote
 
+from ..aio import bounded
 from ..errors import ServiceError
 from .spec import Address
 
@@ -177,7 +178,7 @@ class NodeControl:
                     self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=1 << 24)
                 reader, writer = self._streams
                 writer.write(" ".join(words).encode() + b"\n")
-                line = await asyncio.wait_for(reader.readline(), ASK_WITHIN)
+                line = await bounded(reader.readline(), ASK_WITHIN)
             except (OSError, TimeoutError, ValueError) as error:
                 await self.close()
                 raise ServiceError(f"the RabbitMQ node did not answer to {command!r}: {error or 'no answer'}") from None

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from pamqp import commands, exceptions, frame
 
-from ..aio import wait_until
+from ..aio import bounded, wait_until
 from ..errors import ServiceError, WaitTimeout, WorkerError
 from ..seeds import token
 from ..workers.spec import ProcessSpec, ReadyLine
@@ -244,12 +244,12 @@ def _process(script: Path, ports: _Ports, data: Path, name: str) -> ProcessSpec:
 
 async def server_version(address: Address) -> str:
     """What an AMQP server says it is. Raises OSError, TimeoutError, or ValueError when it does not speak AMQP."""
-    reader, writer = await asyncio.wait_for(asyncio.open_connection(address.host, address.port), HELLO_WITHIN)
+    reader, writer = await bounded(asyncio.open_connection(address.host, address.port), HELLO_WITHIN)
     data = b""
     try:
         writer.write(b"AMQP\x00\x00\x09\x01")
         while True:
-            more = await asyncio.wait_for(reader.read(65536), HELLO_WITHIN)
+            more = await bounded(reader.read(65536), HELLO_WITHIN)
             data += more
             try:
                 _, _, hello = frame.unmarshal(data)

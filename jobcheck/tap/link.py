@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ..aio import bounded
 from ..wire.refusals import Refusal
 from ..wire.unit import Decoder, Kind, Unit
 from .sides import Client, Side, Upstream
@@ -110,7 +111,7 @@ class Link:
         else:
             self.upstream.end()
         try:
-            await asyncio.wait_for(self.closed.wait(), deadline)
+            await bounded(self.closed.wait(), deadline)
         except TimeoutError:
             self.upstream.abort()
 
