@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from ..aio import Tasks
+from ..aio import Tasks, bounded
 from ..clock import Clock
 from ..faults.routes import fits
 from ..faults.strikes import EARLY, LATE, SWAPPED, TWICE
@@ -64,7 +64,7 @@ class Courier:
             for number in range(times):
                 self._tasks.start(f"webhook {webhook.on} {number + 1}", self._later(webhook, body))
 
-    def begin(self, how: str) -> None:
+    def begin(self, how: str = "") -> None:
         """A case begins, in which the provider calls back in this way; empty: as the rig says."""
         self.how, self._before = how, self._made
         self._kept.clear()
@@ -95,7 +95,8 @@ class Courier:
                 said = await self._once(webhook, body)
                 if not said:
                     return
-            self.refused.append(f"the callback of {webhook.on} was given up after {webhook.tries} tries: {said}")
+            tries = f"{webhook.tries} tr{'ies' if webhook.tries > 1 else 'y'}"
+            self.refused.append(f"the callback of {webhook.on} was given up after {tries}: {said}")
         finally:
             self.waiting -= 1
 
@@ -106,7 +107,7 @@ class Courier:
         if webhook.secret:
             headers["stripe-signature"] = signature(body, webhook.secret, int(self._clock.wall()))
         try:
-            status = await asyncio.wait_for(post(url, headers, body), ANSWER_WITHIN)
+            status = await bounded(post(url, headers, body), ANSWER_WITHIN)
         except (OSError, TimeoutError, h11.RemoteProtocolError) as error:
             return f"{url}: {error or 'no answer'}"
         return "" if 200 <= status < 300 else f"{url} answered {status}"

@@ -80,6 +80,8 @@ class Space:
         }
         if self.queue and self.jobs < 2:
             why["order"] = "the case enqueues one job, and it takes two to come in another order"
+        if self.queue and not self.callbacks:
+            why["webhook"] = "no provider calls back in this case"
         return [f"no strike of {family}: {why[family]}" for family in families if why.get(family)]
 
     def _partial_kills(self, fault: str) -> list[Strike]:

@@ -14,11 +14,10 @@ def varied(strike: Strike | None) -> bool:
     return strike is not None and kind_of(strike.fault) == WEBHOOK
 
 
-def begin(lane: Lane, strike: Strike | None) -> None:
-    """A case begins: its callbacks come as the strike says, else as the rig does."""
-    how = detail_of(strike.fault) if strike is not None and varied(strike) else ""
+def vary(lane: Lane, strike: Strike) -> None:
+    """The callbacks of the case that comes are the strike's. `Lane.prime` has them come as the rig says again."""
     for provider in lane.providers.values():
-        provider.courier.begin(how)
+        provider.courier.begin(detail_of(strike.fault))
 
 
 def made(lane: Lane) -> int:

@@ -310,8 +310,11 @@ class Lane:
         return Case(record)
 
     async def prime(self) -> int:
-        """Takes what is there now as known, and gives the ledger's number to read from."""
+        """Takes what is there now as known, and gives the ledger's number to read from. Providers call back as the rig
+        says."""
         self._listen()
+        for provider in self.providers.values():
+            provider.courier.begin()
         for snapshot in self._snapshots:
             await snapshot.prime()
         return self.ledger.seq

@@ -126,7 +126,8 @@ class QueueMode:
         seat = crew.active if reordered is None else await ordering.nobody_fetches(self)
         lane.trace.begin()
         since = await lane.prime()
-        callbacks.begin(lane, strike)
+        if strike is not None and callbacks.varied(strike):
+            callbacks.vary(lane, strike)
         kin = self._kin()
         called_back = callbacks.varied(strike)
         gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None and not called_back

@@ -136,6 +136,8 @@ def test_a_family_that_does_not_apply_says_why_when_it_was_asked_for_by_name() -
     assert replace(queue, jobs=2, leased=False).unstruck(("order", "zombie")) == [
         "no strike of zombie: jobs are acknowledged early, so nobody else gets one that is held"
     ]
+    assert queue.unstruck(("webhook",)) == ["no strike of webhook: no provider calls back in this case"]
+    assert replace(queue, callbacks=1).unstruck(("webhook",)) == []
     assert Space("s", ()).unstruck(("term", "order", "reset")) == [
         "no strike of term: it needs a worker, and a handler has none",
         "no strike of order: it needs a worker, and a handler has none",
