@@ -13,7 +13,6 @@ from ..errors import UsageError, WorkerError
 from ..events import Bus, PointsFound, StrikeDone, SubjectFinished, SubjectStarted
 from ..explore import points as pointing
 from ..explore.causes import HANDLER, TRANSPORT, Cause, Outcome, causes
-from ..explore.follow import followed_reads
 from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
@@ -23,16 +22,18 @@ from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
 from .findings import Told, finding, honours_keys
-from .handler import HandlerMode
-from .promises import promises, recorded_of, unused
+from .promises import promises, unused
 from .queue import QueueMode
 from .races import Raced
+from .recordings import reads_of, recorded_of
 from .rig import ANY_ORDER
 from .telling import point_report, spoilt, strike_report, unconfirmed
 from .trial import Mode
 
 VERIFY = 3
 """How often a finding is run in all before it is reported."""
+
+NOTHING = "nothing was struck, so nothing is shown"
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ class Exploration:
             return self._report([], [], problem=problem)
         self.points = self._points(first, second)
         self.mode.points = self.points
-        self.reads = self._reads(first)
+        self.reads = reads_of(self.mode, first)
         self.clean = clean_of([first, second])
         self._check_contracts(self.clean)
         planned = self._planned()
@@ -123,8 +124,8 @@ class Exploration:
             )
         await self._explain()
         await racing.races(self, first)
-        nothing = not self.outcomes and self.raced is None
-        return self._report(self.outcomes, self.found, problem="nothing was struck, so nothing is shown" * nothing)
+        struck = bool(self.outcomes) or self.raced is not None
+        return self._report(self.outcomes, self.found, problem="" if struck else NOTHING)
 
     @property
     def looks(self) -> tuple[Point, ...]:
@@ -166,19 +167,6 @@ class Exploration:
 
     def _recorded(self, trial: TrialRecord) -> pointing.Recorded:
         return recorded_of(self.mode, trial)
-
-    def _reads(self, trial: TrialRecord) -> tuple[Read, ...]:
-        """What changes nothing, of the job's own or, where they are followed, of all its jobs."""
-        mode = self.mode
-        if isinstance(mode, HandlerMode):
-            return tuple(pointing.reads(trial.operations, worker=mode.worker, broker=mode.broker))
-        assert isinstance(mode, QueueMode)
-        if mode.follow:
-            return tuple(followed_reads(trial, mode.system.broker))
-        if mode.at:  # of what a process asks again and again, no question is like another
-            return ()
-        others = mode.lane.company.names
-        return tuple(pointing.reads(trial.operations, broker=mode.system.broker, job=trial.case.jobs[0], others=others))
 
     def _unusable(self, first: TrialRecord, second: TrialRecord) -> str:
         for trial in (first, second):

@@ -14,35 +14,34 @@ from typing import Any, TypeVar
 from .. import __version__
 from ..aio import Tasks
 from ..checks.contracts import Contract
-from ..clock import REAL, iso
+from ..clock import REAL
 from ..config import RULESETS
 from ..errors import JobcheckError, Stopped, WorkerError
 from ..events import Bus, ServiceStarted, Warned
 from ..explore.causes import TRANSPORT
-from ..faults.strikes import DEFAULT, DEPLOY, family_of
-from ..history.report import FindingReport, Report, SubjectReport
+from ..faults.strikes import DEFAULT, family_of
+from ..history.report import Report, SubjectReport
 from ..store import accepted
-from ..store.failures import Failure, Failures
+from ..store.failures import Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
 from ..store.redact import USUAL, Redaction
 from . import clocks
 from .at_role import RoleMode
 from .boots import ZYGOTE
-from .explore import VERIFY, Exploration, Options
+from .explore import VERIFY, Options
 from .handler import HandlerMode
 from .lane import Lane
 from .producers import ProducerMode
 from .producing import explores
 from .queue import QueueMode
+from .remembering import failure_of, remembered_as
 from .rig import Rig
 from .stage import DEADLINE, Stage
 from .trial import Mode
 from .versions import check_version, rig_at, version_of
 
 T = TypeVar("T")
-FOLLOW = "follow=yes"
-"""How a remembered finding says that the jobs which the job causes were explored with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +227,13 @@ async def _subject(request: Request, lane: Lane, job: Job, bus: Bus, journal: Jo
         report = replace(report, findings=tuple(replace(finding, node=request.node) for finding in report.findings))
     journal.write("subject", subject=report, key=mode.key)
     if failures is not None and not job.only and job.schedule is None:
-        kept = [_failure(request, job, mode, exploration, item) for item in report.findings]
+        kept = [failure_of(request, job, mode, exploration, item) for item in report.findings]
         if report.coverage.exhausted and not report.problem:
             tried = exploration.options.faults
-            failures.renew(_remembered_as(request, mode), mode.name, kept, lambda one: family_of(one.fault) in tried)
+            failures.renew(remembered_as(request, mode), mode.name, kept, lambda one: family_of(one.fault) in tried)
         elif kept:  # what is shown can be replayed, also where the run could not go on
             failures.remember(kept)
     return report
-
-
-def _remembered_as(request: Request, mode: Mode) -> str:
-    """Two tests may explore one job with other contracts: each renews its own findings only."""
-    return f"{mode.key}#{request.node}" if request.node else mode.key
 
 
 def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
@@ -262,38 +256,6 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
 def _base(request: Request) -> Path:
     """From where the path of a version counts."""
     return request.project or Path.cwd()
-
-
-def _failure(request: Request, job: Job, mode: Mode, exploration: Exploration, finding: FindingReport) -> Failure:
-    by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
-    strikes = tuple(by_id[number] for number in finding.strikes)
-    speed = f"{request.speed:g}" if request.speed != 1 else ""
-    further = ((DEPLOY, job.deploy), ("at", job.at), (clocks.SPEED, speed))
-    points = {point.id: point for point in (*exploration.points, *exploration.looks)}
-    return Failure(
-        id=finding.id,
-        subject=_remembered_as(request, mode),
-        mode=mode.name,
-        rig=request.rig_reference,
-        function=job.function,
-        handler=job.handler,
-        points=tuple(points[strike.point] for strike in strikes),
-        strikes=strikes,
-        contracts=tuple(contract.call for contract in job.contracts),
-        options=(
-            *filter(None, (job.assume, FOLLOW if job.follow else "")),
-            *(f"{word}={said}" for word, said in further if said),
-        ),
-        node=request.node,
-        seed=request.seed,
-        command=finding.replay,
-        layer=finding.layer,
-        effect=finding.effect,
-        verdict=finding.verdict,
-        title=finding.title,
-        code=finding.code,
-        found=iso(REAL.wall()),
-    )
 
 
 def _with_accepted(request: Request, report: Report, bus: Bus) -> Report:

@@ -16,8 +16,9 @@ from .around import refusals
 from .facade import Request, mode_of
 from .lane import Lane
 from .overlay import DJANGO_VARIABLE
-from .promises import filled_once, recorded_of
+from .promises import filled_once
 from .queue import QueueMode
+from .recordings import recorded_of
 from .rig import Rig
 from .stage import Stage
 from .trial import Mode

@@ -9,15 +9,14 @@ from ..checks.clean import times
 from ..checks.contracts import Contract
 from ..checks.keys import check_keys
 from ..explore.causes import Outcome
-from ..explore.follow import alike, followed
+from ..explore.follow import alike
 from ..explore.oneoff import first_only
-from ..explore.points import Recorded, recorded
 from ..faults.strikes import DEPLOY, TERM_GROUP, kind_of
 from ..history.records import Ending, TrialRecord
 from ..services.spec import Provider
-from .handler import HandlerMode
 from .lane import Lane
 from .queue import QueueMode
+from .recordings import recorded_of
 from .stage import STOP_GRACE
 from .trial import Mode
 
@@ -112,19 +111,6 @@ def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:
     if warm_up is None or recording is None or mode.name == "producer":
         return []
     return first_only(recorded_of(mode, warm_up), recorded_of(mode, recording))
-
-
-def recorded_of(mode: Mode, trial: TrialRecord) -> Recorded:
-    """The points of the job of this trial."""
-    if isinstance(mode, QueueMode) and mode.follow:
-        return followed(trial, mode.system.broker)
-    if isinstance(mode, QueueMode) and mode.at:
-        return recorded(trial.operations, broker=mode.system.broker, worker=mode.at, looks=True)
-    if isinstance(mode, QueueMode):
-        job, others = next(iter(trial.case.jobs), ""), mode.lane.company.names
-        return recorded(trial.operations, broker=mode.system.broker, job=job, others=others)
-    assert isinstance(mode, HandlerMode)
-    return recorded(trial.operations, worker=mode.worker, broker=mode.broker)
 
 
 def _filed_as_failed(outcomes: Sequence[Outcome]) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import JobcheckError
-from ..faults.strikes import RACE
+from ..faults.strikes import DEPLOY, RACE
 from ..history.records import NEVER_PASS, Strike, Verdict
 from ..history.report import FindingReport, Report, StrikeReport, SubjectReport
 from ..store.failures import Failure, Failures
 from .clocks import SPEED
 from .expectations import read_contract
-from .facade import FOLLOW, Job, Request, Result
+from .facade import Job, Request, Result
+from .remembering import AT, FOLLOW
 from .rig import load_rig
 
 FIXED, FAILED, ERROR = "FIXED", "FAILED", "ERROR"
@@ -76,8 +77,8 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         contracts=tuple(read_contract(text) for text in failure.contracts),
         assume=next((word for word in failure.options if "=" not in word), ""),
         follow=FOLLOW in failure.options,
-        deploy=said.get("deploy", ""),
-        at=said.get("at", ""),
+        deploy=said.get(DEPLOY, ""),
+        at=said.get(AT, ""),
     )
     return Request(
         command=f"jobcheck replay {failure.id}",
