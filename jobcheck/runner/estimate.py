@@ -16,9 +16,9 @@ RUNS = {RACE: 2.5}
 """Runs of the job that a strike stands for; two for all others: until the strike, and once more after it. The two of a
 race take turns, which takes a little longer."""
 
-WAITS = {TERM: 1.5, TERM_GROUP: 1.0, KILL_CHILD: 3.0}
+WAITS = {TERM: 1.5, TERM_GROUP: 1.0, KILL_CHILD: 5.0}
 """Seconds of waiting that a strike on a worker brings beside its runs: until it has ended, or until its main process
-has seen the end of its child. Measured with Celery 5.7, whose prefork pool looks once a second."""
+has seen the end of its child. Measured with Celery 5.7, which looks after its children every 5 s."""
 RECONNECTS = 4.0
 """Seconds until a worker whose connection to the broker broke fetches again. Celery 5.7 waits 2 s before its first
 attempt; 3 to 5 s were measured."""

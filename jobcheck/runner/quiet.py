@@ -64,10 +64,8 @@ class Quiet:
             going = self._anywhere(seat)
             if not going:
                 depth = await system.depth(service, broker, self._settings)
-                for one in (seat, *self._others):
-                    await (
-                        one.slot.drain()
-                    )  # a delivery that came before the broker's answer is seen before it is judged
+                for one in (seat, *self._others):  # a delivery that came before the broker's answer is seen first
+                    await one.slot.drain()
                 if depth == 0 and not self._anywhere(seat):
                     return ""
                 going = self._waits(seat) or f"{depth} job(s) on the broker"
