@@ -78,7 +78,7 @@ def recorded(
         nth = seen[op.upstream, op.shape, side]
         points.append(
             Point(
-                id=short_id(*filter(None, [label]), op.upstream, op.shape, nth, side),
+                id=_id(label, op, nth, side),
                 upstream=op.upstream,
                 shape=op.shape,
                 nth=nth,
@@ -116,10 +116,14 @@ def reads(
         if side == "delivery" or _changed(op, answer):
             place += 1
         elif answer is not None and _worth_reading(op, broker) and seen[op.upstream, op.shape] == 1:
-            number = short_id(*filter(None, [label]), op.upstream, op.shape, 1, side)
-            point = Point(number, op.upstream, op.shape, 1, side, op.code, op.summary, job=label)
+            point = Point(_id(label, op, 1, side), op.upstream, op.shape, 1, side, op.code, op.summary, job=label)
             found.append(Read(point, place))
     return found
+
+
+def _id(label: str, op: Operation, nth: int, side: str) -> str:
+    """The same in every run, and the same as ever where there is one job only."""
+    return short_id(*([label] if label else []), op.upstream, op.shape, nth, side)
 
 
 def _messages(
