@@ -15,9 +15,15 @@ def varied(strike: Strike | None) -> bool:
 
 
 def vary(lane: Lane, strike: Strike) -> None:
-    """The callbacks of the case that comes are the strike's. `Lane.prime` has them come as the rig says again."""
+    """The callbacks of the case that comes are the strike's, until `heal`."""
     for provider in lane.providers.values():
         provider.courier.begin(detail_of(strike.fault))
+
+
+def heal(lane: Lane) -> None:
+    """Providers call back as the rig says again. What was kept back and not handed over never comes."""
+    for provider in lane.providers.values():
+        provider.courier.begin()
 
 
 def made(lane: Lane) -> int:

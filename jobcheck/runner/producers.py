@@ -16,6 +16,7 @@ from ..history.records import CaseRecord, Effect, Point, Strike, TrialRecord
 from ..systems.contract import Settings, Waiting
 from ..tap.sight import IN
 from ..wire.unit import Change
+from .crew import Crew
 from .handler import Fork, HandlerMode, where_of
 from .lane import Case, Lane
 from .trial import Running, record
@@ -41,6 +42,8 @@ class ProducerMode(HandlerMode):
 
     async def open(self) -> None:
         lane = self.lane
+        for name in [name for name, kept in lane.kept.items() if isinstance(kept, Crew)]:
+            await lane.kept.pop(name).dismiss()  # workers of an earlier subject would take the jobs
         if WORKER not in lane.kept:
             slot = await lane.slot(WORKER, lane.rig.system.dialect())
             agent, producer = await asyncio.gather(lane.agent(slot), lane.producer())

@@ -138,7 +138,7 @@ class QueueMode:
         sampler = Sampler(pids, lane.stack_file(slot), lane.rig)
         if reordered is None:
             slot.gate = gate or (sampler if purpose == "recording" else None)
-        for one in (seat, *crew.others):
+        for one in (*crew.seats, *crew.others):  # what a spare one did in an earlier trial is not of this one
             one.begin()
         started = lane.stage.clock.now()
         case = await (lane.canary_case() if self.enqueue == CANARY else lane.new_case(self.enqueue))
@@ -174,7 +174,10 @@ class QueueMode:
                 if each.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     each.gate = None
             await sampler.close()
-        return await self._ended(running, seat, struck, quiet, sampler, kin)
+        trial = await self._ended(running, seat, struck, quiet, sampler, kin)
+        if called_back:
+            callbacks.heal(lane)
+        return trial
 
     async def _ended(
         self, running: Running, seat: Seat, struck: Struck | None, quiet: Quiet, sampler: Sampler, kin: Kin | None

@@ -1,4 +1,6 @@
-"""What each strike leaves behind when its trial is over: no stopped process, no held byte, no proxy that is down."""
+"""What each strike leaves behind when its trial is over: no stopped process, no held byte, no proxy that is down.
+
+Deploys, producers, callbacks, races and mixed versions: `test_faults_heal.py`."""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ from jobcheck.faults.strikes import FAMILIES, RACE, WEBHOOK, kind_of
 from jobcheck.history.records import Point, Strike, TrialRecord
 from jobcheck.runner import explore
 from jobcheck.runner.queue import QueueMode
-from jobcheck.tap.sight import IN, OUT
 
 from . import tiny
+from .healed import left_behind, runs_now
 
 pytestmark = pytest.mark.timeout(300)
 KINDS = [kind for kinds in FAMILIES.values() for kind in kinds if kind not in (RACE, WEBHOOK)]
-"""Races and callbacks have tests of their own: nobody calls back in the tiny app."""
+"""Races and callbacks have tests of their own (`test_faults_heal.py`): nobody calls back in the tiny app."""
 
 
 def one_of_each(strikes: Sequence[Strike], points: Sequence[Point], count: int) -> list[Strike]:
@@ -28,29 +30,6 @@ def one_of_each(strikes: Sequence[Strike], points: Sequence[Point], count: int) 
     for strike in sorted(strikes, key=lambda strike: strike.point not in broker):
         found[kind_of(strike.fault)] = strike
     return list(found.values())
-
-
-def left_behind(mode: QueueMode) -> list[str]:
-    """What is not as it was, in words."""
-    lane, crew = mode.lane, mode.crew
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        try:
-            if process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
-                found.append(f"stopped: {process}")
-        except psutil.NoSuchProcess:
-            continue
-    if crew.active.slot.gate is not None:
-        found.append(f"{crew.active.slot.name} has a gate")
-    if not crew.active.alive:
-        found.append(f"nobody works on {crew.active.slot.name}")
-    for slot in lane.slots.values():
-        spare = slot is crew.spare.slot  # its own first fetch is held, and nothing else
-        for link in slot.links:
-            if any(link.holding(way) for way in ((IN,) if spare else (IN, OUT))):
-                found.append(f"held: {slot.name} {link.listener.upstream}")
-        found += [f"down: {slot.name} {name}" for name, one in slot.listeners.items() if one.down or one.over]
-    return found
 
 
 def test_no_strike_leaves_anything_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +43,7 @@ def test_no_strike_leaves_anything_behind(tmp_path: Path, monkeypatch: pytest.Mo
         if strike is not None:
             assert trial.fired, strike
             await self.crew.staffed()
-            seen[kind_of(strike.fault)] = left_behind(self)
+            seen[kind_of(strike.fault)] = [*await left_behind(self), *await runs_now(self)]
         return trial
 
     monkeypatch.setattr(QueueMode, "run", watched)
