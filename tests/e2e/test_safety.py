@@ -34,8 +34,9 @@ async def users_server(spec: Redis | Postgres, folder: Path) -> AsyncIterator[Se
     """A server that is not jobcheck's: it belongs to another run than those that are started in the test."""
     folder.mkdir()
     folder.chmod(0o755)
-    guardian = Guardian.start("usersown")
-    supervisor = Supervisor("usersown", folder / "logs", guardian)
+    run = f"usersown{folder.name}"  # its end is the end of all that carries it
+    guardian = Guardian.start(run)
+    supervisor = Supervisor(run, folder / "logs", guardian)
     try:
         service = await start_service(
             spec, name="own", supervisor=supervisor, guardian=guardian, folder=folder, environ={}
