@@ -98,7 +98,8 @@ class Fail:
     """`restart`: politely, what it keeps is written. `kill`: SIGKILL. `wipe`: SIGKILL, and it comes back empty.
     `read_only`: it takes no writes. `exhaust`: it takes no further connections."""
     point: NamedPoint | None = None
-    """It fails when a worker comes to this message, once its time has come; the message is lost with it."""
+    """It fails when a worker comes to this message, once its time has come. A message to a server that goes down is
+    lost; any other one goes on when the server has failed."""
     trigger: Trigger = ALWAYS
     where: Where = field(default=NOWHERE, compare=False)
 

@@ -116,11 +116,12 @@ def found(reference: str) -> str:
 
 
 def _names(tree: ast.Module) -> list[str]:
-    """The names at the top of a module that may be functions; `*` when it imports more than it says."""
+    """The names at the top of a module that may be functions; `*` when it has more than it says: by an import, under a
+    condition, by a `__getattr__` of its own."""
     names = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            names.append(node.name)
+            names.append("*" if node.name == "__getattr__" else node.name)
         elif isinstance(node, ast.ImportFrom):
             names += [alias.asname or alias.name for alias in node.names if node.module != "__future__"]
         elif isinstance(node, ast.Assign):

@@ -16,6 +16,8 @@ from ...tap.listener import Slot
 from ...wire.unit import Kind, Unit
 
 RUNNING, ENDED, DIED = "running", "ended", "died"
+RETRYING = "retrying"
+"""How a run ended that its job asked to be made again."""
 MESSAGES_KEPT = 80
 """Messages of one job that are kept for its story."""
 STORIES_KEPT = 10_000
@@ -81,6 +83,10 @@ class Job:
     unit: Unit | None = None
     """Its first delivery as it came, to be doubled."""
     copies: int = 0
+    asked: bool = False
+    """The broker was asked to take it."""
+    untaken: bool = False
+    """It would have said that it did, and has not."""
     messages: list[Message] = field(default_factory=list)
     lives: list[tuple[str, bytes, float]] = field(default_factory=list)
     """Keys that it set with a time to live: upstream, key, seconds."""
@@ -146,7 +152,10 @@ class Book:
         self.tells = True
         if how.startswith(THROWN):
             self.say(number, Message(self.now(), worker, "", "in", how, "strike"))
-        for delivery in self._running(worker, number):
+        running = self._running(worker, number)
+        if how == RETRYING and len(running) > 1:
+            running.pop()  # the retry itself: a worker may be handed it before the run before it has said its last word
+        for delivery in running:
             self._end(number, delivery, how)
 
     def settled(self, number: str, delivery: Delivery) -> None:
@@ -159,7 +168,7 @@ class Book:
     def _end(self, number: str, delivery: Delivery, how: str) -> None:
         delivery.how = how
         self._close(number, delivery, ENDED)
-        if how != "retrying" and number not in self._over:
+        if how != RETRYING and number not in self._over:
             self._over.add(number)
             self.ended += 1
         self.happened(JobEnded(number))
@@ -245,6 +254,8 @@ class Scribe:
         self.slot: Slot | None = None
         """Set when the slot is there."""
         self.producer = False
+        self._asked: dict[int, tuple[Unit, str]] = {}
+        """Requests to take a job that have no answer yet."""
         self._unreserved: list[tuple[str, Delivery]] = []
         self._tags: dict[str, list[tuple[str, Delivery]]] = {}
 
@@ -258,6 +269,7 @@ class Scribe:
 
     def reset(self) -> None:
         self._inner.reset()
+        self._asked.clear()
         self._unreserved.clear()
         self._tags.clear()
 
@@ -268,6 +280,10 @@ class Scribe:
             # The last delivery is the guess where the message does not say; with prefetched jobs it may be another one.
             parent = meaning.parent or (self.slot.job if self.slot is not None else "")
             self._book.enqueued(meaning.job, parent=parent, producer=self.producer, version=self.version)
+            self._ask(unit, meaning.job)
+        elif meaning.role == "enqueue" and request is not None and not unit.failed:
+            if (asked := self._asked.pop(id(request), None)) is not None:
+                self._book.job(asked[1]).untaken = False
         elif meaning.role == "delivery" and meaning.job:
             self._delivered(meaning.job, unit, before)
         elif meaning.role in ("reserve", "ack") and not unit.failed:
@@ -275,6 +291,14 @@ class Scribe:
                 self._reserved(before)
             self._settle(before)
         return meaning
+
+    def _ask(self, unit: Unit, number: str) -> None:
+        """The broker is asked to take a job, and will answer. What it has taken once it has for good."""
+        job = self._book.job(number)
+        if not unit.info.get("no_reply", False) and (job.untaken or not job.asked):
+            job.untaken = True
+            self._asked[id(unit)] = unit, number
+        job.asked = True
 
     def _delivered(self, number: str, unit: Unit, before: set[str]) -> None:
         delivery = Delivery(self.name, self.generation, self.version, self._book.now())

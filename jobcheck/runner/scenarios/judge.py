@@ -132,7 +132,7 @@ def _layer(result: CaseResult, seen: Seen) -> str:
     jobs = seen.book.of_case(result.case.id)
     died = any(one.fate == DIED for job in jobs for one in job.deliveries)
     if result.verdict is Verdict.FAILED_VISIBLY and not died and _soft(seen.scenario):
-        return VISIBLE
+        return HANDLER if result.case.id in _last(seen) else VISIBLE
     if any(item.verdict is not Verdict.LOST for item in result.broken):
         return HANDLER
     if thrown := [one.how for job in jobs for one in job.deliveries if one.how.startswith(THROWN)]:
@@ -147,11 +147,17 @@ def _layer(result: CaseResult, seen: Seen) -> str:
     return HANDLER
 
 
+def _last(seen: Seen) -> list[str]:
+    """Cases that were enqueued when all was healed: nothing excuses their failure."""
+    return [probe.case for probe in seen.probes if probe.after == HEALING]
+
+
 def _lost_in_storage(jobs: Sequence[Job], seen: Seen) -> Blame | None:
-    """A job was put on the broker and never handed out, and the broker failed: who could have kept it."""
+    """A job was put on the broker and never handed out, and the broker failed: who could have kept it. What it never
+    said that it had taken is nobody's but the one's who took it for enqueued."""
     if seen.book.filed(jobs[0].case) if jobs else True:
         return None
-    if all(job.deliveries for job in jobs):
+    if all(job.deliveries or job.untaken for job in jobs):
         return None
     broker = seen.system.broker
     hows = {fault.how for fault in seen.scenario.faults if isinstance(fault, Fail) and fault.service == broker}

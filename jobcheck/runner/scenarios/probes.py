@@ -7,7 +7,7 @@ from typing import Any
 
 from ...aio import Tasks, wait_for
 from ...errors import JobcheckError, WaitTimeout
-from .book import ENDED, Book
+from .book import ENDED, RETRYING, Book
 from .work import Work
 
 HEALING = "the healing"
@@ -49,7 +49,7 @@ class Probes:
         self._tasks.start(f"probe after {after}", self.ask(after))
 
     async def ask(self, after: str) -> Probe:
-        """Enqueues a case and waits until its first job has ended."""
+        """Enqueues a case and waits until its first job has ended; one that fails has not run."""
         seconds = RUNS_WITHIN
         probe = Probe(after, self._book.now())
         self.asked.append(probe)
@@ -70,6 +70,7 @@ class Probes:
             probe.problem = f"{'began and did not end' if seen else 'was not handed out'} within {seconds:g} s"
             return probe
         probe.ran = self._book.now() - probe.at
+        probe.problem = self._book.filed(probe.case)
         return probe
 
     async def close(self) -> None:
@@ -77,4 +78,6 @@ class Probes:
         await self._tasks.close()
 
     def _ended(self, case: str) -> bool:
-        return any(one.fate == ENDED for job in self._book.of_case(case) for one in job.deliveries)
+        return any(
+            one.fate == ENDED and one.how != RETRYING for job in self._book.of_case(case) for one in job.deliveries
+        )

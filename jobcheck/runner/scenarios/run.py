@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,9 @@ class ScenarioRun:
         self._calm = Calm(self._world, self._actor, lambda: False)
         try:
             await start_all(self._world)
-            self._baseline = await record_clean(self._world, self.scenario, self.rig, self._calm, self._tasks)
+            self._baseline = await record_clean(
+                self._world, self.scenario, self.rig, self._calm, self._tasks, self._settle
+            )
             ending = await self._live()
             return await self._judge(ending)
         finally:
@@ -234,11 +236,7 @@ class ScenarioRun:
         ending.healed_at = book.now()
         self._did(Done(round(book.now(), 3), "all faults ended, all workers started"))
         self._phase = "drain"
-        left = await self._calm.reached(seconds, self._tasks, self._look)
-        if not left and self.scenario.settle:
-            self._phase = "settle"
-            await self._settle()
-            left = await self._calm.reached(seconds, self._tasks, self._look)
+        left = await self._drained(seconds)
         quiet_at = book.now()
         if self._failed and not ending.aborted:
             left = await self._runs_again(seconds, left)
@@ -260,18 +258,29 @@ class ScenarioRun:
         """Enqueues one more case when all is over, and waits until it is done; what is still going on."""
         self._phase = "probe"
         probe = await self._actor.probes.ask(HEALING)
-        if probe.problem:
+        if probe.ran is None:
             silent = self._world.lane.trace.quiet_for()
             probe.problem += f"; {await self._calm.standing()}; no message of a job for {silent:.0f} s"
             return left or f"a job that was enqueued after the healing {probe.problem}"
-        return await self._calm.reached(seconds, self._tasks, self._look)
+        return await self._drained(seconds)
 
-    async def _settle(self) -> None:
+    async def _drained(self, seconds: float) -> str:
+        """Waits until it is quiet, settles, and waits again; what is still going on."""
+        left = await self._calm.reached(seconds, self._tasks, self._look)
+        if not left and self.scenario.settle:
+            self._phase = "settle"
+            for name in await self._settle():
+                self._did(Done(round(self._world.book.now(), 3), f"settle: {name}"))
+            left = await self._calm.reached(seconds, self._tasks, self._look)
+        return left
+
+    async def _settle(self) -> Sequence[str]:
+        """Runs the functions that settle, one after another; which ones."""
         for name in self.scenario.settle:
             where, _, function = self.rig.reference(name).rpartition(":")
             agent = self._world.producers.agent(self._world.work.version)
             await agent.call(where, function)
-            self._did(Done(round(self._world.book.now(), 3), f"settle: {name}"))
+        return self.scenario.settle
 
     async def _after(self, ending: Ending, seconds: float) -> None:
         """The same after something went wrong: all of it is tried, nothing of it raises."""

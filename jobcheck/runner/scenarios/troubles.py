@@ -56,7 +56,8 @@ class Troubles:
         return not any(name == upstream for name, _ in self._spells)
 
     async def begin(self, action: BeginTrouble, tell: Tell, hit: Sight | None = None) -> None:
-        """The trouble comes, to a message that is held where there is one. Raises ServiceError."""
+        """The trouble comes, to a message that is held where there is one: what goes to a server that goes down is
+        lost, whatever else is held goes on when the server has failed. Raises ServiceError."""
         async with self._turn(action.upstream):
             service = self._who(action.upstream)
             if hit is None and not self._hurried:
@@ -64,7 +65,9 @@ class Troubles:
             if service.down:
                 tell(action, "it was down already")
                 return
-            spell = _Spell(action.fault, self._book.now(), self._met(), len(self._book.running()))
+            # Whoever stands at the point meets it, though its job may have ended for itself.
+            seen, running = self._met(), len(self._book.running()) or int(hit is not None)
+            spell = _Spell(action.fault, self._book.now(), seen, running)
             self._spells[action.upstream, action.how] = spell
             if action.how in GOES_DOWN:
                 await service.take_down(kill=action.how != "restart")
@@ -72,8 +75,12 @@ class Troubles:
                     await self._lane.network.cut_off(action.upstream, _cut(action.upstream))
             else:
                 await self._lane.services[action.upstream].hamper(action.how)
-            if hit is not None:
+                # It lasts from now on: to take all connections of a server is no matter of a moment.
+                self._spells[action.upstream, action.how] = _Spell(action.fault, self._book.now(), seen, running)
+            if hit is not None and hit.upstream == action.upstream and action.how in GOES_DOWN:
                 hit.link.sever()
+            elif hit is not None:
+                hit.link.release(hit.way)
             tell(action, f"{spell.running} job(s) were running" if spell.running else "no job was running")
 
     async def end(self, action: EndTrouble, tell: Tell) -> bool:

@@ -47,6 +47,18 @@ def member(case: jobcheck.Case) -> int:
     return member_id
 
 
+def send_mails() -> None:
+    """Sends what waits to be sent, in the queue and in the database, as a cron job of the club does."""
+    from club import db, world
+
+    with db.transaction() as tx, world.queue() as queue:
+        while (number := queue.lpop("mails")) is not None:
+            world.mail(db.member(tx, int(number)), "Welcome")
+        while (member_id := db.take_mail(tx)) is not None:
+            world.mail(db.member(tx, member_id), "Welcome")
+            tx.commit()
+
+
 IN_STEPS = [("asked", 2), ("paid", 3)]
 """What becomes of a member's dues, and its version: a job for each."""
 
@@ -54,14 +66,15 @@ IN_STEPS = [("asked", 2), ("paid", 3)]
 def __getattr__(name: str) -> Callable[[jobcheck.Case], None]:
     """`enqueue_wrong_no_key`, and the like for every job: a member, and the job enqueued."""
     verb, _, rest = name.partition("_")
-    module, _, job = rest.partition("_")
-    if verb != "enqueue" or module not in ("wrong", "right") or not job:
+    kind, _, job = rest.partition("_")
+    if verb != "enqueue" or kind not in ("wrong", "right") or not job:
         raise AttributeError(name)
 
     def enqueue(case: jobcheck.Case) -> None:
         from importlib import import_module
 
-        task, member_id = getattr(import_module(f"club.{module}"), job), member(case)
+        modules = [import_module(f"club.{kind}"), import_module(f"club.{kind}_in_trouble")]
+        task, member_id = next(getattr(module, job) for module in modules if hasattr(module, job)), member(case)
         for arguments in IN_STEPS if job.endswith("_one_wins") else [()]:
             task.delay(member_id, *arguments)
 

@@ -43,6 +43,12 @@ create table receipts (
     member_id bigint not null unique references members (id)
 );
 
+-- Mails that wait to be sent.
+create table mails (
+    id bigint generated always as identity primary key,
+    member_id bigint not null references members (id)
+);
+
 -- How many lines of a member's batch are booked.
 create table checkpoints (
     member_id bigint primary key references members (id),

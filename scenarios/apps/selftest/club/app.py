@@ -4,7 +4,11 @@ from celery import Celery
 
 from . import settings
 
-app = Celery("club", broker=settings.BROKER_URL, include=["club.wrong", "club.right"])
+app = Celery(
+    "club",
+    broker=settings.BROKER_URL,
+    include=["club.wrong", "club.right", "club.wrong_in_trouble", "club.right_in_trouble"],
+)
 app.conf.update(
     task_ignore_result=True,
     task_serializer="json",
@@ -14,3 +18,6 @@ app.conf.update(
     worker_prefetch_multiplier=1,
     broker_connection_retry_on_startup=True,
 )
+
+KEEPS_TRYING = {"autoretry_for": (Exception,), "default_retry_delay": 0.25, "max_retries": 20}
+"""For jobs that outlast what is around them: a run that raises is made again a quarter of a second later."""

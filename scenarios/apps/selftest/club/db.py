@@ -27,6 +27,23 @@ def transaction() -> psycopg.Connection:
     return psycopg.connect(settings.DATABASE_URL, connect_timeout=settings.TIMEOUT)
 
 
+_kept: list[psycopg.Connection] = []
+
+
+def kept() -> psycopg.Connection:
+    """The connection that this process keeps, opened when it is first asked for."""
+    if not _kept:
+        _kept.append(transaction())
+    return _kept[0]
+
+
+def kept_while_it_lives() -> psycopg.Connection:
+    """The same, and another one when that one is broken."""
+    if _kept and _kept[0].closed:
+        _kept.clear()
+    return kept()
+
+
 def add_member(tx: psycopg.Connection, email: str, period: str, credit: int) -> int:
     """A member with a credit of so many cents. Returns the member's id."""
     member_id = tx.execute(
@@ -178,3 +195,16 @@ def key_once(tx: psycopg.Connection, member_id: int, key: str) -> str:
         return stored
     store_key(tx, member_id, key)
     return key
+
+
+def write_mail(tx: psycopg.Connection, member_id: int) -> None:
+    """A mail to the member, to be sent later."""
+    tx.execute("insert into mails (member_id) values (%s)", (member_id,))
+
+
+def take_mail(tx: psycopg.Connection) -> int | None:
+    """The member whose mail has waited longest; nobody else sends it until this transaction ends."""
+    row = tx.execute(
+        "delete from mails where id = (select min(id) from mails) returning member_id",
+    ).fetchone()
+    return row[0] if row else None

@@ -1,6 +1,8 @@
 """The systems around the club: the payment provider, the mail server and the cache."""
 
 import smtplib
+import socket
+from collections.abc import Iterator
 from email.message import EmailMessage
 
 import redis
@@ -15,9 +17,9 @@ def charge(member: Member, key: str = "") -> None:
     ask_for_charge(member, key).raise_for_status()
 
 
-def ask_for_charge(member: Member, key: str = "") -> requests.Response:
-    """The same, and whoever asks looks at the answer."""
-    body = {"member": member.id, "period": member.period, "cents": 1990}
+def ask_for_charge(member: Member, key: str = "", line: int = 0) -> requests.Response:
+    """The same, and whoever asks looks at the answer. `line`: one of several parts of the dues."""
+    body = {"member": member.id, "period": member.period, "cents": 1990, **({"line": line} if line else {})}
     headers = {"Idempotency-Key": key} if key else {}
     url = f"{settings.PAYMENTS_URL}/charges"
     return requests.post(url, json=body, headers=headers, timeout=settings.TIMEOUT)
@@ -33,19 +35,37 @@ def charge_stubbornly(member: Member, key: str = "") -> None:
     return charge(member, key)
 
 
-def mail(member: Member, subject: str) -> None:
+def charge_by_hand(member: Member, key: str) -> Iterator[bytes]:
+    """The same without an HTTP client, as card terminals do it. Gives the answer as it comes, piece by piece."""
+    host, _, port = settings.PAYMENTS_URL.rpartition("/")[2].partition(":")
+    body = f'{{"member": {member.id}, "period": "{member.period}", "cents": 1990}}'
+    with socket.create_connection((host, int(port)), settings.TIMEOUT) as line:
+        line.sendall(
+            f"POST /charges HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nIdempotency-Key: {key}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        while piece := line.recv(65536):
+            yield piece
+
+
+def mail(member: Member, subject: str, timeout: float = settings.TIMEOUT) -> None:
     message = EmailMessage()
     message["From"] = "treasurer@club.example"
     message["To"] = member.email
     message["Subject"] = subject
     message.set_content(f"Dear member {member.id}, thank you.\n")
-    with smtplib.SMTP(settings.SMTP_HOST, settings.SMTP_PORT, "club.example", settings.TIMEOUT) as server:
+    with smtplib.SMTP(settings.SMTP_HOST, settings.SMTP_PORT, "club.example", timeout) as server:
         server.send_message(message)
 
 
 def cache() -> redis.Redis:
     """For `with`."""
     return redis.Redis.from_url(settings.CACHE_URL, socket_timeout=settings.TIMEOUT)
+
+
+def queue() -> redis.Redis:
+    """The broker as a plain Redis, for `with`."""
+    return redis.Redis.from_url(settings.BROKER_URL, socket_timeout=settings.TIMEOUT)
 
 
 LEASE = 60
