@@ -9,7 +9,7 @@ import click
 
 from ..config import nearest
 from ..errors import EXIT_BROKEN, EXIT_OK, UsageError
-from ..events import Bus, Event, SubjectFinished
+from ..events import Bus, Event, ScenarioFinished, SubjectFinished
 from .options import Project, reports_option, seed_option
 
 if TYPE_CHECKING:
@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from ..selftest.rounds import Round
     from ..selftest.tally import Tally
 
-BOTH = "both"
+ALL = "all"
 
 
 @click.command("selftest")
 @click.argument("handlers", nargs=-1)
 @click.option("--rounds", type=click.IntRange(1), default=1, metavar="N", help="How often everything is played.")
 @click.option(
-    "--mode", type=click.Choice(["handler", "queue", BOTH]), default=BOTH, help="The job function alone, or its queue."
+    "--mode",
+    type=click.Choice(["handler", "queue", "scenario", ALL]),
+    default=ALL,
+    help="The job function alone, its queue, or scenarios in which something around it fails.",
 )
 @seed_option
 @reports_option
@@ -43,10 +46,10 @@ def command(handlers: tuple[str, ...], rounds: int, mode: str, seed: int | None,
     from ..selftest.tally import Tally
     from .screens import out
 
-    modes = MODES if mode == BOTH else (mode,)
+    modes = MODES if mode == ALL else (mode,)
     known = list(dict.fromkeys(planted.name for planted, _ in planted_in(modes)))
     if missing := [name for name in handlers if name not in known]:
-        where = "any" if mode == BOTH else mode
+        where = "any" if mode == ALL else mode
         raise UsageError(f"no handler {missing[0]!r} is planted in {where} mode", hint=nearest(missing[0], known))
     folder = Project().reports(reports)
     first = fresh_seed() if seed is None else seed
@@ -77,7 +80,7 @@ class _Progress:
         return f"{self._head}: {self._done} of {self._handlers} handlers"
 
     def _count(self, event: Event) -> None:
-        if isinstance(event, SubjectFinished):
+        if isinstance(event, SubjectFinished | ScenarioFinished):
             self._done += 1
             self._status.update(self._words)
 
@@ -103,17 +106,15 @@ def _tell_round(played: Round, rounds: int, screen: Screen) -> None:
         if item.good and played.number > 1:
             continue
         head = Text("  ").append_text(screen.mark("ok" if item.good else "lost"))
-        head.append(f" {item.planted.kind:5}  {item.planted.name:29}  {item.mode:7}  ")
+        head.append(f" {item.planted.kind:5}  {item.planted.name:29}  {item.mode:8}  ")
         screen.hanging(head, found_words(item) if item.good else "; ".join(item.differences))
     if rounds > 1 or played.broke:
         screen.line(round_words(played, rounds))
-    if played.result is None:
-        return
     if played.good and rounds > 1:
         played.discard()
         return
-    path = write_all(played.result.report, played.result.folder)
-    screen.whole(f"report  {shown(path)}")
+    for result in played.results:
+        screen.whole(f"report  {shown(write_all(result.report, result.folder))}")
 
 
 def _tell_end(tally: Tally, screen: Screen, seed: int) -> None:

@@ -23,7 +23,7 @@ class Outcome:
     @property
     def text(self) -> str:
         """`duplicated: mail (handler)`."""
-        return f"{self.verdict}: {', '.join(sorted(self.effects))} ({self.layer})"
+        return f"{self.verdict}: {', '.join(sorted(self.effects))} ({self.layer or 'filed as failed'})"
 
 
 @dataclass(frozen=True, slots=True)

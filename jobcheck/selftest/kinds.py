@@ -8,8 +8,10 @@ from ..checks.contracts import AT_MOST, Contract, at_least_once, exactly_once
 from ..explore.causes import HANDLER
 from ..faults.strikes import KILL
 
-HANDLER_MODE, QUEUE_MODE = "handler", "queue"
-MODES = (HANDLER_MODE, QUEUE_MODE)
+HANDLER_MODE, QUEUE_MODE, SCENARIO_MODE = "handler", "queue", "scenario"
+EXPLORED = (HANDLER_MODE, QUEUE_MODE)
+"""In these a job is struck at its points; in the third one it runs while something around it fails."""
+MODES = (*EXPLORED, SCENARIO_MODE)
 WRONG, RIGHT = "wrong", "right"
 
 END = "the end"
@@ -40,11 +42,12 @@ class Bad:
     """One place at which a job must be found broken, and in no other way."""
 
     before: str
-    """The message that the worker did not live to send, as reports name points; or `END`."""
+    """The message that the worker did not live to send, as reports name points; or `END`. Empty in a scenario."""
     verdict: str
     effect: str
     layer: str = HANDLER
-    modes: tuple[str, ...] = MODES
+    """Empty in a scenario: filed as failed, where a person can see it."""
+    modes: tuple[str, ...] = EXPLORED
     fault: str = KILL
     """What is done to this very message; a kill falls before it."""
 
@@ -62,7 +65,7 @@ class Planted:
     """Its own state changes in order, as reports name points. The broker's come on top in queue mode."""
     contracts: tuple[Contract, ...]
     bad: tuple[Bad, ...] = ()
-    modes: tuple[str, ...] = MODES
+    modes: tuple[str, ...] = EXPLORED
     acks_early: bool = False
     """The job is settled while its first steps run, so the ack and these have no order."""
     after_ack: tuple[str, ...] = ()
@@ -71,6 +74,12 @@ class Planted:
     """Families of strikes that it is put under."""
     strikes: int = 0
     """At most so many of them, at its own steps first: those that take long. 0: all."""
+    scenario: str = ""
+    """The scenario that it runs in: the name of a file in the app's folder `faults`."""
+    trouble: str = ""
+    """What fails there, in two or three words."""
+    breaks: tuple[str, ...] = ()
+    """The expectations of the scenario that must not hold, as they begin in a report."""
 
     @property
     def must_happen(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..checks.contracts import at_most_once, exactly_once
 from ..explore.causes import SETTINGS
 from .alive import ALIVE
+from .in_trouble import IN_TROUBLE
 from .kinds import (
     BOOKED,
     CHARGE,
@@ -270,4 +271,4 @@ _RIGHT = (
     ),
 )
 
-PLANTED = _WRONG + _RIGHT + ALIVE + QUEUED
+PLANTED = _WRONG + _RIGHT + ALIVE + QUEUED + IN_TROUBLE

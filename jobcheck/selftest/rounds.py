@@ -15,9 +15,11 @@ from ..runner import facade
 from ..runner.facade import Job, Request, Result
 from ..runner.rig import load_rig
 from ..runner.samples import sample
+from ..runner.scenarios.campaign import run_scenarios
 from .compare import Compared, compare
-from .kinds import HANDLER_MODE, MODES, Planted
+from .kinds import EXPLORED, HANDLER_MODE, MODES, SCENARIO_MODE, Planted
 from .planted import PLANTED
+from .runs import played_runs, runs_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class Round:
     seed: int
     compared: tuple[Compared, ...]
     seconds: float
-    result: Result | None = None
-    """None when the round broke off."""
+    results: tuple[Result, ...] = ()
+    """What was explored, and the scenarios; what the round has not come to when it broke off is missing."""
     broke: str = ""
     """Why it broke off."""
 
@@ -39,12 +41,12 @@ class Round:
 
     def discard(self) -> None:
         """Removes the run folder: of a round that came out as planted there is nothing to read."""
-        if self.result is not None:
-            shutil.rmtree(self.result.folder.path, ignore_errors=True)
+        for result in self.results:
+            shutil.rmtree(result.folder.path, ignore_errors=True)
 
 
 def planted_in(modes: Sequence[str], only: Sequence[str] = ()) -> list[tuple[Planted, str]]:
-    """The explorations of one round: what is planted, by mode; `only` names handlers."""
+    """The explorations and scenarios of one round: what is planted, by mode; `only` names handlers."""
     return [
         (planted, mode)
         for mode in modes
@@ -54,9 +56,9 @@ def planted_in(modes: Sequence[str], only: Sequence[str] = ()) -> list[tuple[Pla
 
 
 def request_for(
-    seed: int, modes: Sequence[str] = MODES, *, reports: Path = Path("reports"), only: Sequence[str] = ()
+    seed: int, modes: Sequence[str] = EXPLORED, *, reports: Path = Path("reports"), only: Sequence[str] = ()
 ) -> Request:
-    """One round as a run; its report says of each subject whether it came out as planted."""
+    """The explorations of one round as a run; its report says of each subject whether it came out as planted."""
     path = sample("apps", "selftest", "rig.py")
     reference = f"{path}:club"
     jobs = [_job(str(path), planted, mode) for planted, mode in planted_in(modes, only)]
@@ -70,6 +72,30 @@ def request_for(
         reports=reports,
         finish=finish,
     )
+
+
+def _explored(
+    seed: int, modes: Sequence[str], *, reports: Path, bus: Bus, only: Sequence[str]
+) -> tuple[Result | None, list[Compared]]:
+    """None when nothing of it is wanted. Raises JobcheckError when it breaks off."""
+    modes = [mode for mode in modes if mode in EXPLORED]
+    if not planted_in(modes, only):
+        return None, []
+    request = request_for(seed, modes, reports=reports, only=only)
+    result = facade.run(lambda: facade.explore(request, bus))
+    return result, compared(result.report)
+
+
+def _ran(
+    seed: int, modes: Sequence[str], *, reports: Path, bus: Bus, only: Sequence[str]
+) -> tuple[Result | None, list[Compared]]:
+    """The same for the scenarios."""
+    planted = [one for one, _ in planted_in([SCENARIO_MODE] if SCENARIO_MODE in modes else [], only)]
+    if not planted:
+        return None, []
+    request = runs_request(planted, seed, reports=reports)
+    result = facade.run(lambda: run_scenarios(request, bus))
+    return result, played_runs(planted, result.report)
 
 
 def _job(path: str, planted: Planted, mode: str) -> Job:
@@ -109,12 +135,17 @@ def play(
 
     Raises Aborted on Ctrl-C, on SIGTERM and when the disk is full.
     """
-    request = request_for(seed, modes, reports=reports, only=only)
     started = REAL.now()
+    results: list[Result] = []
+    items: list[Compared] = []
+    broke = ""
     try:
-        result = facade.run(lambda: facade.explore(request, bus))
+        for part in (_explored, _ran):
+            result, found = part(seed, modes, reports=reports, bus=bus, only=only)
+            results += [result] if result is not None else []
+            items += found
     except Aborted:
         raise
     except JobcheckError as error:
-        return Round(number, seed, (), REAL.now() - started, broke=str(error))
-    return Round(number, seed, tuple(compared(result.report)), REAL.now() - started, result)
+        broke = str(error)
+    return Round(number, seed, tuple(items), REAL.now() - started, tuple(results), broke)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .compare import Compared
 from .expected import expected
-from .kinds import Planted
+from .kinds import SCENARIO_MODE, Planted
 from .rounds import Round
 
 
@@ -61,9 +61,18 @@ def found_words(item: Compared) -> str:
 
 
 def places(planted: Planted, mode: str) -> list[str]:
-    """Each place where a handler is broken by its own code or its settings, with its verdict."""
+    """Each place where a handler is broken by its own code or its settings, with its verdict; in a scenario, what must
+    be found and what fails there: `lost: mail, broker wiped`."""
+    if mode == SCENARIO_MODE:
+        return in_scenario(planted)
     wanted = expected(planted, mode)
     return [f"{outcome.verdict} {place}" for place, outcome in wanted.bad.items() if outcome.layer != "transport"]
+
+
+def in_scenario(planted: Planted) -> list[str]:
+    """What must be found in a handler's scenario; of what a person can see in any case, nothing."""
+    found = dict.fromkeys(f"{bad.verdict}: {bad.effect}" for bad in planted.bad)
+    return [f"{words}, {planted.trouble}" for words in (found or [f"broken: {text}" for text in planted.breaks])]
 
 
 def round_words(played: Round, count: int) -> str:

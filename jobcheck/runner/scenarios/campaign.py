@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ...aio import Tasks
 from ...clock import REAL
 from ...config import RULESETS
 from ...errors import JobcheckError, UsageError
@@ -28,11 +30,23 @@ from .lane import ScenarioLane
 from .run import ScenarioRun
 
 
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A scenario file that was read and checked against its rig; nothing is started yet."""
+
+    path: Path
+    scenario: Scenario
+    rig: Rig
+    seed: int
+
+
 @dataclass(slots=True)
 class ScenarioRequest:
-    """A run of scenario files, one after another."""
+    """A run of scenario files."""
 
-    files: Sequence[Path]
+    files: Sequence[Path] = ()
+    loaded: Sequence[Loaded] = ()
+    """In place of files: what was read already."""
     command: str = "jobcheck run"
     seed: int | None = None
     """Goes before the seed of a file. None and none in the file: a new one."""
@@ -42,21 +56,13 @@ class ScenarioRequest:
     """Goes before the engine of a file."""
     toxiproxy: bool = False
     """Faults can be set by hand through Toxiproxy's API, also where a file does not say so."""
+    lanes: int = 1
+    """How many run side by side, each on servers of its own."""
     hands: Hands | None = None
     """Who sets them, and has the run wait for it."""
     redaction: Redaction = USUAL
     ruleset: int = RULESETS[-1]
     finish: Callable[[Report], Report] = field(default=lambda report: report)
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A scenario file that was read and checked against its rig; nothing is started yet."""
-
-    path: Path
-    scenario: Scenario
-    rig: Rig
-    seed: int
 
 
 def load(path: Path, seed: int | None = None, engine: str = "", *, toxiproxy: bool = False) -> Loaded:
@@ -99,15 +105,15 @@ async def run_scenario(path: Path, bus: Bus, *, seed: int | None = None, reports
 
 
 async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
-    """Runs the files one after another; all of them are read and checked before the first one starts.
+    """Runs the files, in their order; all of them are read and checked before the first one starts.
 
     Raises UsageError for files that are wrong, all of them at once. A scenario that cannot be run is *unknown*, also
     where only its clean case shows what is wrong with the file, and the next one goes on (a single file raises); after
     Ctrl-C the one that ran is reported as far as it came, and no other is started.
     """
-    if not request.files:
+    if not request.files and not request.loaded:
         raise UsageError("expected at least one scenario file", hint="jobcheck run scenarios/*.yaml")
-    loaded = load_all(request.files, request.seed, request.engine, toxiproxy=request.toxiproxy)
+    loaded = request.loaded or load_all(request.files, request.seed, request.engine, toxiproxy=request.toxiproxy)
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment = environment_of(bus, request.redaction)
@@ -116,17 +122,7 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         journal.write("run", command=request.command, seed=seed, environment=environment)
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
-        reports: list[dict[str, Any]] = []
-        redacted = 0
-        for number, one in enumerate(loaded):
-            place = logs / f"{number + 1}-{one.path.stem}"
-            async with Stage(
-                seed=one.seed, bus=bus, logs=place, redaction=request.redaction, speed=one.scenario.speed
-            ) as stage:
-                reports.append(await _one(one, stage, bus, journal, request.hands, alone=len(loaded) == 1))
-                redacted += stage.redactor.count
-            if reports[-1].get("aborted"):
-                break
+        reports, redacted = await _on_lanes(request, loaded, logs, bus, journal)
         report = Report(
             command=request.command,
             seed=seed,
@@ -142,6 +138,41 @@ async def run_scenarios(request: ScenarioRequest, bus: Bus) -> Result:
         report = request.finish(report)
         journal.write("end", verdict=report.verdict)
     return Result(report, folder)
+
+
+async def _on_lanes(
+    request: ScenarioRequest, loaded: Sequence[Loaded], logs: Path, bus: Bus, journal: Journal
+) -> tuple[list[dict[str, Any]], int]:
+    """Each lane takes the next scenario when it is done with one; the reports in the order of the scenarios, as far as
+    they were begun, and how much was redacted. After Ctrl-C no other one begins."""
+    waiting = list(enumerate(loaded))
+    waiting.reverse()
+    done: dict[int, dict[str, Any]] = {}
+    redacted = 0
+
+    async def work() -> None:
+        nonlocal redacted
+        while waiting:
+            at, one = waiting.pop()
+            place = logs / f"{at + 1}-{one.path.stem}"
+            async with Stage(
+                seed=one.seed, bus=bus, logs=place, redaction=request.redaction, speed=one.scenario.speed
+            ) as stage:
+                done[at] = await _one(one, stage, bus, journal, request.hands, alone=len(loaded) == 1)
+                redacted += stage.redactor.count
+            if done[at].get("aborted"):
+                waiting.clear()
+
+    if request.lanes == 1:
+        await work()
+    else:
+        tasks = Tasks()
+        lanes = [tasks.start(f"lane {number}", work()) for number in range(min(request.lanes, len(loaded)))]
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            await tasks.close()
+    return [done[at] for at in sorted(done)], redacted
 
 
 async def _one(

@@ -51,16 +51,18 @@ class Desk:
         self.scribes: dict[str, Scribe] = {}
 
     def says(self, who: str, *sentences: str) -> None:
-        """Each sentence as request and reply, but for deliveries and enqueues."""
+        """Each sentence as request and reply, but for deliveries; an enqueue may have no answer: `unheard`."""
         if who not in self.scribes:
             self.scribes[who] = Scribe(Dialect(), self.book, who)
             self.scribes[who].producer = who == "producer"
         for sentence in sentences:
-            kinds = {"deliver": [Kind.REPLY], "enqueue": [Kind.REQUEST]}.get(
-                sentence.split()[0], [Kind.REQUEST, Kind.REPLY]
-            )
-            for kind in kinds:
-                self.scribes[who].read(Unit(b"", kind, sentence), None, "")
+            sentence, _, heard = sentence.partition(", ")
+            request = None
+            if not sentence.startswith("deliver"):
+                request = Unit(b"", Kind.REQUEST, sentence)
+                self.scribes[who].read(request, None, "")
+            if not heard:
+                self.scribes[who].read(Unit(b"", Kind.REPLY, sentence), request, "")
 
     def last(self, job: str) -> Delivery:
         found = self.book.jobs[job].last
@@ -113,6 +115,24 @@ def test_a_reservation_is_none_of_a_delivery_whose_connection_is_gone() -> None:
     desk.says("w1", "deliver b", "reserve t1", "ack t1")
     assert (desk.last("a").passed, desk.last("a").stranded) == (("delivery",), True)
     assert desk.last("b").passed == ("delivery", "reserve", "ack")
+
+
+def test_a_retry_that_is_handed_out_before_the_run_before_it_has_said_its_last_word_goes_on() -> None:
+    """Its delay is short, and a line of output takes its time."""
+    desk = Desk()
+    desk.says("w1", "deliver a", "reserve t1", "enqueue a a", "deliver a", "reserve t2")
+    desk.book.finished("a", "w1", "retrying")
+    assert [one.fate for one in desk.book.jobs["a"].deliveries] == ["ended", "running"]
+    desk.says("w1", "ack t1")
+    desk.book.finished("a", "w1", "failed: raised X")
+    assert [one.how for one in desk.book.jobs["a"].deliveries] == ["retrying", "failed: raised X"]
+
+
+def test_what_the_broker_never_said_that_it_took_is_untaken() -> None:
+    desk = Desk()
+    desk.says("producer", "enqueue a, unheard")
+    desk.says("w1", "enqueue b x, unheard", "enqueue b x", "enqueue c x", "enqueue c x, unheard")
+    assert {name: job.untaken for name, job in desk.book.jobs.items()} == {"a": True, "b": False, "c": False}
 
 
 def test_a_retry_keeps_its_case_and_a_failure_is_the_last_word() -> None:

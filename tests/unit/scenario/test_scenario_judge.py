@@ -263,6 +263,28 @@ def test_a_recovery_after_which_no_job_runs_is_none() -> None:
     assert story.judged().verdict == "ok"
 
 
+def test_a_job_that_fails_when_all_is_healed_is_the_handlers_though_one_that_met_the_fault_is_excused() -> None:
+    story = Story()
+    story.done = [Done(1.0, "db comes back", 0, met=True)]
+    for number in (1, 2):
+        story.effects[f"case-{number}"] = []
+        story.only(number, "reserve", "ack", how="failed: raised X")
+    story.probes = [Probe(HEALING, 9.0, case="case-2", ran=0.1, problem="failed: raised X")]
+    judged = story.judged(faults=(Fail("db", "kill"),))
+    assert [(bad["case"], bad["layer"]) for bad in judged.report["bad"]] == [("case-1", ""), ("case-2", "handler")]
+    assert held(judged) == [False, False, False]
+
+
+def test_a_job_that_the_broker_never_took_was_not_forgotten_by_it() -> None:
+    """Whoever took it for enqueued all the same is to blame."""
+    story = Story()
+    story.effects["case-1"] = []
+    story.book.jobs["job-1"].deliveries.clear()
+    story.book.jobs["job-1"].untaken = True
+    story.done = [Done(1.0, "broker is back", 0, met=True)]
+    assert story.judged(faults=(Fail("broker", "kill"),)).report["losses"]["handler"] == 1
+
+
 @pytest.mark.parametrize(("how", "layer"), [("wipe", "transport"), ("kill", "settings"), ("restart", "settings")])
 def test_a_job_that_the_broker_forgot_is_laid_where_it_could_have_been_kept(how: How, layer: str) -> None:
     story = Story()

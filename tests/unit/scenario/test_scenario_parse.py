@@ -62,7 +62,7 @@ faults:
   - {kill: broker, every: 30s, for: 15s}
   - {restart: db, point: after db COMMIT}
   - {wipe: broker, at: 3s}
-  - {read_only: db, for: 10s}
+  - {read_only: db, point: before broker reserve, for: 10s}
   - {exhaust: db}
   - {restart: w1, point: before mail DATA}
   - {deploy: v2, point: before broker ack}
@@ -112,7 +112,7 @@ def test_every_field_of_a_file_is_read() -> None:
         Fail("broker", "kill", trigger=Trigger(every=30.0, lasts=15.0)),
         Fail("db", "restart", NamedPoint("db COMMIT", "after")),
         Fail("broker", "wipe", trigger=Trigger(at=3.0)),
-        Fail("db", "read_only", trigger=Trigger(lasts=10.0)),
+        Fail("db", "read_only", NamedPoint("broker reserve"), Trigger(lasts=10.0)),
         Fail("db", "exhaust"),
         Restart("w1", point=NamedPoint("mail DATA")),
         Deploy("v2", "v1", point=NamedPoint("broker ack")),
