@@ -60,7 +60,9 @@ def judge(trial: TrialRecord, clean: Clean, contracts: Sequence[Contract], *, st
         verdict, reason = spoilt
         return Judgement(verdict, (), (reason, *(item.phrase for item in broken), *notes))
     if not trial.settled:
-        broken = [*_seen_too_often(broken), _unfinished(trial)]
+        broken = [*_seen_too_often(broken), *_unfinished(trial)]
+        if not broken:
+            return Judgement(Verdict.UNKNOWN, (), (trial.beyond, *notes))
     elif trial.filed.startswith(("failed", "dead")):
         broken, filed_notes = _filed(trial, broken, effects, clean, contracts, strict)
         notes = filed_notes + notes
@@ -163,11 +165,14 @@ def _seen_too_often(broken: Sequence[Broken]) -> list[Broken]:
     return out
 
 
-def _unfinished(trial: TrialRecord) -> Broken:
+def _unfinished(trial: TrialRecord) -> list[Broken]:
+    """Nothing where time was too short for the job by no fault of its own."""
     if trial.deliveries > ENDLESS_DELIVERIES:
         phrase = f"the job was handed out {trial.deliveries} times and is still going: {trial.unsettled}"
-        return Broken("", "", Verdict.ENDLESS, trial.deliveries, 1, phrase)
-    return Broken("", "", Verdict.HUNG, 0, 1, f"the job did not come to an end: {trial.unsettled}")
+        return [Broken("", "", Verdict.ENDLESS, trial.deliveries, 1, phrase)]
+    if trial.beyond:
+        return []
+    return [Broken("", "", Verdict.HUNG, 0, 1, f"the job did not come to an end: {trial.unsettled}")]
 
 
 def _filed(

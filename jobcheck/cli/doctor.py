@@ -21,17 +21,20 @@ if TYPE_CHECKING:
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for programs.")
 def command(as_json: bool) -> int:
-    """What is on this machine, what is missing, and how to get it.
+    """What is on this machine, what is missing, and how to get it; and who owns the due times of which job system.
 
     Starts nothing and changes nothing.
     """
     from ..services.doctor import survey
+    from ..systems.registry import on_each_broker
 
     project = Project()
     parts = survey()
+    owners = {system.name: system.due_times for system in on_each_broker()}
     if as_json:
         data = {
             "parts": [dataclasses.asdict(part) for part in parts],
+            "due_times": {name: dataclasses.asdict(due) for name, due in owners.items()},
             "project": {"folder": str(project.folder), "rig": project.settings.rig},
         }
         click.echo(json.dumps(data, indent=1))
@@ -43,6 +46,11 @@ def command(as_json: bool) -> int:
     width = max(len(part.name) for part in parts)
     for part in parts:
         _tell(part, screen, width)
+    screen.line()
+    for name, due in owners.items():
+        said = f"due times: {due.owner}; leases: {due.leases}"
+        goes = f"real time always: {due.real}" if due.real else "all of them go along with --speed"
+        screen.hanging(_head(screen, "note", name, width), f"{said}; {goes}")
     rig = project.settings.rig or 'no rig yet; in pyproject.toml: [tool.jobcheck] rig = "tests/rig.py:shop"'
     screen.line()
     screen.hanging(_head(screen, "note", "project", width), f"{project.folder}: {rig}")

@@ -213,6 +213,8 @@ class TrialRecord:
     """The system became quiet before the deadline."""
     unsettled: str = ""
     """What was still going on when it did not."""
+    beyond: str = ""
+    """Why the deadline says nothing of the job: it was to wait on a faster clock, and there was none."""
     filed: str = ""
     """What the job system holds at the end: empty, `failed: ...`, `dead: ...`."""
     tree: tuple[Member, ...] = ()

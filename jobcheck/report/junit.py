@@ -74,6 +74,7 @@ def _properties(suite: ET.Element, report: Report, subject: SubjectReport) -> No
         "jobcheck.findings": finding_words(subject.findings),
         "jobcheck.seed": report.seed,
         "jobcheck.run": report.run,
+        **({"jobcheck.clock": said} if (said := report.environment.get("clock")) else {}),
     }
     box = ET.SubElement(suite, "properties")
     for name, value in values.items():

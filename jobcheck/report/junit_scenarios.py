@@ -70,6 +70,7 @@ def _properties(suite: ET.Element, report: Report, view: ScenarioView) -> None:
         "jobcheck.seed": view.text("seed"),
         "jobcheck.reproduce": view.reproduce,
         "jobcheck.run": report.run,
+        **({"jobcheck.clock": said} if (said := view.text("clock")) else {}),
     }
     values |= {f"jobcheck.{count.name.replace(' ', '_')}": str(count.number) for count in view.counts}
     box = ET.SubElement(suite, "properties")

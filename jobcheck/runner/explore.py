@@ -17,7 +17,7 @@ from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
 from ..history.report import Coverage, FindingReport, SubjectReport
-from . import racing
+from . import clocks, racing
 from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
@@ -27,7 +27,7 @@ from .queue import QueueMode
 from .races import Raced
 from .recordings import reads_of, recorded_of
 from .rig import ANY_ORDER
-from .telling import point_report, spoilt, strike_report, unconfirmed
+from .telling import point_report, spoilt, strike_report, unconfirmed, work_of
 from .trial import Mode
 
 VERIFY = 3
@@ -340,13 +340,10 @@ class Exploration:
 
     def _own_time(self) -> list[str]:
         """What the work itself is on a faster clock, from the recordings."""
-        pace = self.mode.lane.stage.pace
-        took = [trial.seconds for trial in self.trials.values() if trial.purpose == "recording"]
-        if pace is None or not took:
-            return []
-        mean = sum(took) / len(took)
-        own = f"{mean * pace.speed:.0f} s of its own time: shorter timeouts fire"
-        return [f"clock: a clean case took {mean:.2f} s of real time, which are {own}"]
+        stage, settings = self.mode.lane.stage, self.mode.settings if isinstance(self.mode, QueueMode) else None
+        clean = [trial for trial in self.trials.values() if trial.purpose in ("warm-up", "recording")]
+        took = [work_of(trial) / stage.speed for trial in clean[-2:]]
+        return clocks.own_time(stage, settings, sum(took) / len(took)) if took else []
 
     def _in_order(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
         """In the order of the job, not of the search."""

@@ -39,7 +39,7 @@ from .remembering import failure_of, remembered_as
 from .rig import Rig
 from .stage import DEADLINE, Stage
 from .trial import Mode
-from .versions import check_version, rig_at, version_of
+from .versions import check_version, interpreter_of, rig_at, version_of
 
 T = TypeVar("T")
 
@@ -135,16 +135,12 @@ async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
     if request.project is not None:
         accepted.load(request.project)  # what is wrong with it is told before the run, not after it
-    clocks.check(request.rig, request.speed)
     for version in dict.fromkeys(job.deploy for job in request.jobs if job.deploy):
         await asyncio.to_thread(check_version, version, request.rig, _base(request))  # before anything is started
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment = environment_of(bus, request.redaction, boot=request.boot, lanes=request.lanes)
-    if request.speed != 1:
-        environment["clock"] = f"{request.speed:g} times as fast (libfaketime)"
     with folder, Journal(folder) as journal:
-        journal.write("run", command=request.command, seed=request.seed, environment=environment)
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
         stage = Stage(
@@ -156,9 +152,12 @@ async def explore(request: Request, bus: Bus) -> Result:
             speed=request.speed,
         )
         async with stage:
-            said = await clocks.told([request.rig], request.speed, stage)
+            await clocks.agree([request.rig], _pythons(request), stage)
+            if stage.clock_words:
+                environment["clock"] = stage.clock_words
+            journal.write("run", command=request.command, seed=request.seed, environment=environment)
             done = await _on_lanes(request, stage, bus, journal)
-            subjects = [replace(one, notes=(*said, *one.notes)) for one in done]
+            subjects = [replace(one, notes=(*stage.told, *one.notes)) for one in done]
             redacted = stage.redactor.count
         report = Report(
             command=request.command,
@@ -251,6 +250,11 @@ def mode_of(request: Request, lane: Lane, job: Job) -> Mode:
         version = version_of(job.deploy, request.rig, base=_base(request), temp=lane.folder / "next")
         mode.next_rig = rig_at(request.rig, version)
     return mode
+
+
+def _pythons(request: Request) -> list[str]:
+    """Interpreters of versions that are to be deployed."""
+    return list(filter(None, (interpreter_of(job.deploy, _base(request)) for job in request.jobs if job.deploy)))
 
 
 def _base(request: Request) -> Path:

@@ -192,6 +192,8 @@ class QueueMode:
             running.problems += foreign(sampler, lane)
             self.callbacks = callbacks.made(lane)
         running.settled = not running.unsettled
+        held = (getattr(one.dialect, "due", {}) for one in (*crew.seats, *crew.others))
+        running.dues = [due for dues in held for due in dues.values()]
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)
         running.deliveries -= struck.others if struck is not None else 0
         if kin is not None:

@@ -34,7 +34,7 @@ from ..wire.registry import decoder_for
 from ..workers import clock_pages, platform
 from ..workers.env import scrubbed
 from ..workers.guardian import Guardian
-from ..workers.pace import pace
+from ..workers.pace import Pace, pace
 from ..workers.supervisor import Supervisor
 from . import presets
 from .rig import Rig
@@ -71,10 +71,21 @@ class Stage:
         self.seeds = seeds.Seeds(seed)
         self.bus = bus
         self.clock = clock
-        self.pace = pace(speed, clock, find.faketime()) if speed != 1.0 else None
+        self.asked = speed
+        """How many times as fast the app is to live."""
+        self.kept = ""
+        """Why it lives in real time nevertheless."""
+        self.told: tuple[str, ...] = ()
+        """What a report says of the clock, once it was agreed upon (`clocks.agree`)."""
+        self.pace: Pace | None = None
         """The faster clock of the app's processes, where they have one."""
         self.job_clock: Clock = FasterClock(clock, speed) if speed != 1.0 else clock
         """The clock that they live by."""
+        if speed != 1.0:
+            try:
+                self.pace = pace(speed, clock, find.faketime())
+            except ServiceError as error:
+                self.in_real_time(f"{error.message}; {error.hint}")
         self.deadline = deadline
         self.began = clock.now()
         self.numbers = itertools.count()
@@ -134,6 +145,22 @@ class Stage:
         if self._authority is None:
             self._authority = Authority(self.folder)
         return self._authority
+
+    def in_real_time(self, why: str) -> None:
+        """Everything lives in real time. To be called before anything of the app is started."""
+        self.kept, self.pace, self.job_clock = why, None, self.clock
+
+    @property
+    def speed(self) -> float:
+        """How many times as fast the app lives."""
+        return self.pace.speed if self.pace is not None else 1.0
+
+    @property
+    def clock_words(self) -> str:
+        """`100 times as fast (libfaketime)`, or `real time; asked for 100: ...`; empty where nobody asked."""
+        if self.kept:
+            return f"real time; asked for {self.asked:g}: {self.kept}"
+        return f"{self.speed:g} times as fast (libfaketime)" if self.pace is not None else ""
 
     def patience(self, seconds: float) -> str:
         """`30 s`, and what that is in the job's own time, where that is another one."""

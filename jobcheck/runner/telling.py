@@ -38,7 +38,17 @@ def spoilt(trial: TrialRecord) -> str:
     """Why nothing can be learnt from a clean run; empty when it is fine."""
     if trial.problems:
         return "; ".join(trial.problems)
-    return "" if trial.settled else f"the clean run did not end: {trial.unsettled}"
+    return "" if trial.settled else f"the clean run did not end: {trial.beyond or trial.unsettled}"
+
+
+def work_of(trial: TrialRecord) -> float:
+    """Seconds of the job's own time that its longest job took, from when it was handed out to its last message;
+    without a queue, all of its messages."""
+    spans: dict[str, list[float]] = {}
+    for op in trial.operations:
+        if op.role == "delivery" or op.job in spans or not trial.deliveries:
+            spans.setdefault(op.job if trial.deliveries else "", []).append(op.at)
+    return max((max(times) - min(times) for times in spans.values()), default=0.0)
 
 
 def point_report(point: Point) -> PointReport:

@@ -17,7 +17,7 @@ from ..tap.sight import IN, OUT, Sight
 from ..wire.unit import Change, Kind
 from ..workers.sockets import peers
 from ..workers.stacks import user_frame
-from . import around
+from . import around, clocks
 from .lane import Case, Lane
 from .rig import Rig
 
@@ -58,6 +58,8 @@ class Running:
     deliveries_after: int = 0
     settled: bool = True
     unsettled: str = ""
+    dues: Sequence[str] = ()
+    """When jobs are due that workers hold until then (ISO 8601)."""
     filed: str = ""
     tree: tuple[Member, ...] = ()
     problems: list[str] = field(default_factory=list)
@@ -200,6 +202,7 @@ async def record(lane: Lane, subject: str, running: Running) -> TrialRecord:
         deliveries_after=running.deliveries_after,
         settled=running.settled,
         unsettled=running.unsettled,
+        beyond=clocks.out_of_reach(lane.stage, running.unsettled, running.dues),
         filed=clean.text(running.filed),
         tree=running.tree,
         operations=kept(lane),

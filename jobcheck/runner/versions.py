@@ -60,13 +60,19 @@ def version_of(text: str, rig: Rig, *, base: Path, temp: Path, name: str = "", p
     path = base / text
     if path.is_dir():
         return Version(name or path.resolve().name, path.resolve(), python)
-    if path.is_file() and os.access(path, os.X_OK):
-        # Not resolved: the python of a virtual environment is a link, and knows itself by where the link is.
-        return Version(name or text, None, str(path.absolute()))
+    if interpreter := interpreter_of(text, base):
+        return Version(name or text, None, interpreter)
     top = _top(rig.folder)
     assert top is not None
     tree = checkout(text, top, temp)
     return Version(name or text, tree / rig.folder.relative_to(top), python, text)
+
+
+def interpreter_of(text: str, base: Path) -> str:
+    """The Python that a version is, where it is one; else empty."""
+    path = base / text
+    # Not resolved: the python of a virtual environment is a link, and knows itself by where the link is.
+    return str(path.absolute()) if path.is_file() and os.access(path, os.X_OK) else ""
 
 
 def check_version(text: str, rig: Rig, base: Path) -> None:

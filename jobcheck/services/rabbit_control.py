@@ -81,6 +81,7 @@ Answer = fun
             Decode(User), Decode(Vhost), <<".*">>, <<".*">>, <<".*">>, <<"jobcheck">>),
         "ok";
     ([<<"@TOKEN@">>, <<"hello">>]) -> "ok";
+    ([<<"@TOKEN@">>, <<"time">>]) -> io_lib:format("ok ~b", [erlang:system_time(millisecond)]);
     ([<<"@TOKEN@">>, <<"alarm">>]) -> rabbit_alarm:set_alarm({{resource_limit, disk, node()}, []}), "ok";
     ([<<"@TOKEN@">>, <<"relief">>]) -> rabbit_alarm:clear_alarm({resource_limit, disk, node()}), "ok";
     ([<<"@TOKEN@">>, <<"limit">>, Vhost]) ->
@@ -143,6 +144,10 @@ class NodeControl:
         except ServiceError:
             return False
         return True
+
+    async def wall(self) -> float:
+        """Seconds since the Unix epoch, by the node's own clock."""
+        return int(await self._ask("time")) / 1000
 
     async def add(self, vhost: str, user: str) -> None:
         await self._ask("add", vhost, user)

@@ -18,7 +18,7 @@ from ..errors import ServiceError, WaitTimeout, WorkerError
 from ..seeds import token
 from ..workers.spec import ProcessSpec, ReadyLine
 from ..workers.supervisor import Worker
-from . import base, find
+from . import base, find, rabbit_clock
 from .base import Place, Service
 from .rabbit_control import MANAGEMENT_PORT, Control, ManagementControl, NodeControl, QueueDepth, program
 from .spec import Address, RabbitMQ
@@ -29,6 +29,9 @@ PORT_TRIES = 3
 PORT_IN_USE = ("eaddrinuse", "dist_port_already_used")
 """What a node says whose port somebody else took after it was found free."""
 HELLO_WITHIN = 5.0
+HANDSHAKE = 10_000
+"""Milliseconds: RabbitMQ's own patience with a client that connects. It stays real time on a faster clock, since a
+handshake is work, and work is not faster."""
 MANAGEMENT_VARIABLE = "management_port"
 """In the query of a given url; it is not handed on to the app."""
 
@@ -106,6 +109,10 @@ class RabbitService(Service):
         assert isinstance(self._control, NodeControl)
         return self._control
 
+    def _again(self) -> ProcessSpec:
+        spec = self._mine().spec
+        return replace(spec, env={**spec.env, **rabbit_clock.booting(self.place, self._folders[0])})
+
     def _erase(self) -> None:
         for folder in self._folders:
             shutil.rmtree(folder / "mnesia", ignore_errors=True)
@@ -115,6 +122,7 @@ class RabbitService(Service):
 
     async def _returned(self, erased: bool) -> None:
         await wait_until(self._node().answers, f"{self.place.name}'s control lines", deadline=READY_WITHIN)
+        await rabbit_clock.quickened(self.place, self._folders[0], self._node())
         how, self._hampered = self._hampered, ""
         for vhost in self._lanes.values():
             if erased:  # the operator's definitions are loaded again; queues and messages are not
@@ -174,8 +182,9 @@ async def start_node(script: Path, place: Place, *, plugins: str = "", config: s
         data = place.data_folder(in_memory=True)
         ports = _Ports(*(base.free_port() for _ in range(4)))
         secret = token(32)
-        _write_files(data, ports, secret, plugins, config)
-        worker = await place.supervisor.start(_process(script, ports, data, place.name))
+        speed = place.pace.speed if place.pace is not None else 1.0
+        _write_files(data, ports, secret, plugins, config, speed)
+        worker = await place.supervisor.start(_process(script, ports, data, place))
         try:
             await worker.ready()
             break
@@ -188,6 +197,7 @@ async def start_node(script: Path, place: Place, *, plugins: str = "", config: s
     service = RabbitService(place, address, origin, control, worker, data)
     try:
         await wait_until(control.answers, f"{place.name}'s control lines", deadline=READY_WITHIN)
+        await rabbit_clock.quickened(place, data, control)
         service.version = await server_version(address)
     except (OSError, TimeoutError, ValueError, WaitTimeout) as error:
         await service.stop()
@@ -195,9 +205,11 @@ async def start_node(script: Path, place: Place, *, plugins: str = "", config: s
     return service
 
 
-def _write_files(data: Path, ports: _Ports, secret: str, plugins: str, config: str) -> None:
+def _write_files(data: Path, ports: _Ports, secret: str, plugins: str, config: str, speed: float) -> None:
     # Erlang terms instead of rabbitmq.conf: translating that takes the node half a second.
-    settings = [f'{{rabbit, [{{tcp_listeners, [{{"127.0.0.1", {ports.amqp}}}]}}, {{disk_free_limit, 1000000}}]}}']
+    own = [f'{{tcp_listeners, [{{"127.0.0.1", {ports.amqp}}}]}}', "{disk_free_limit, 1000000}"]
+    own += [f"{{handshake_timeout, {round(HANDSHAKE * speed)}}}"] if speed != 1 else []
+    settings = [f"{{rabbit, [{', '.join(own)}]}}"]
     settings += [config] if config else []
     (data / "advanced.config").write_text(f"[{', '.join(settings)}].\n")
     (data / "enabled_plugins").write_text(f"[{plugins}].\n")
@@ -208,9 +220,10 @@ def _write_files(data: Path, ports: _Ports, secret: str, plugins: str, config: s
     cookie.chmod(0o400)
 
 
-def _process(script: Path, ports: _Ports, data: Path, name: str) -> ProcessSpec:
+def _process(script: Path, ports: _Ports, data: Path, place: Place) -> ProcessSpec:
     env = {
         **base.server_env(data),
+        **rabbit_clock.booting(place, data),
         "RABBITMQ_NODENAME": "jobcheck@localhost",
         "RABBITMQ_DIST_PORT": str(ports.distribution),
         # A port mapper of its own, which ends with the tree: one that other nodes share would outlive the run.
@@ -228,10 +241,11 @@ def _process(script: Path, ports: _Ports, data: Path, name: str) -> ProcessSpec:
         "RABBITMQ_GENERATED_CONFIG_DIR": str(data / "generated"),
         "RABBITMQ_PID_FILE": str(data / "pid"),
     }
-    argv = [str(script), "-noinput", "-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
+    argv = [str(script), *(rabbit_clock.ONE_SCHEDULER if place.pace is not None else ()), "-noinput"]
+    argv += ["-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
     argv += ["-eval", f'file:eval("{data / "control.erl"}").']
     return ProcessSpec(
-        name=name,
+        name=place.name,
         argv=argv,
         env=env,
         cwd=data,

@@ -37,6 +37,9 @@ class Settings:
     """Seconds of all its retries together, where it never succeeds; 0: not known."""
     retry_says: str = ""
     """`shop.charge retries after 180 s (default_retry_delay)`."""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    """Seconds after which a job that is still being worked on is stopped or given out again, by their settings' names,
+    as far as they are known; 0 is none."""
     values: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -49,6 +52,8 @@ class Launch:
     ready: str
     """Regular expression of the line that says it is ready."""
     env: Mapping[str, str] = field(default_factory=dict)
+    at_once: int = 1
+    """Jobs that it does at the same time."""
     module: str = ""
     """Where the worker is Python: the module whose main `argv` runs, so that it can be forked from a zygote."""
     preload: tuple[str, ...] = ()
@@ -68,6 +73,8 @@ class DueTimes:
 
     owner: str
     """`the worker's memory (eta, countdown)`: the worker, the broker or the database, in words."""
+    leases: str = ""
+    """The same for the leases of jobs that were given out."""
     real: str = ""
     """Why it cannot be sped up with the workers; empty: it can."""
 

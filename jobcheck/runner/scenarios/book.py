@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...clock import Clock
+from ...clock import Clock, left_of
 from ...faults.actions import Happening, JobDelivered, JobEnded
 from ...systems.contract import ORPHANED, THROWN, Dialect, Meaning
 from ...tap.link import Link
@@ -38,11 +38,20 @@ class Delivery:
     acked: bool = False
     orphaned: bool = False
     """It was acknowledged after the process that ran it had been killed: by the worker's parent, which lives on."""
+    held: float = 0.0
+    """Seconds that the worker is to keep it until it is due."""
+    over: float | None = None
+    """When it was over."""
     fate: str = RUNNING
     how: str = ""
     """How it ended by the worker's own word."""
     link: Link | None = None
     """The connection that it came on."""
+
+    @property
+    def work(self) -> float | None:
+        """Seconds that it kept its worker busy; None: its end was not seen."""
+        return max(0.0, self.over - self.at - self.held) if self.over is not None and self.fate == ENDED else None
 
     @property
     def passed(self) -> tuple[str, ...]:
@@ -119,6 +128,10 @@ class Book:
         """Seconds since the workload began."""
         return self._clock.now() - self.began
 
+    def until(self, due: str) -> float:
+        """Seconds until this ISO 8601 time; 0 when it is over, or none."""
+        return max(0.0, left_of(due, self._clock.wall()))
+
     def job(self, number: str) -> Job:
         return self.jobs.setdefault(number, Job(number))
 
@@ -182,7 +195,7 @@ class Book:
         return found
 
     def _close(self, number: str, delivery: Delivery, fate: str) -> None:
-        delivery.fate = fate
+        delivery.fate, delivery.over = fate, self.now()
         left = [one for one in self._open.get(number, ()) if one is not delivery]
         if left:
             self._open[number] = left
@@ -264,6 +277,11 @@ class Scribe:
         """When jobs are due that are held until then (ISO 8601), as their messages say it; empty: at once."""
         return getattr(self._inner, "due", {})
 
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Names of tasks by their jobs' ids, as far as messages say them."""
+        return getattr(self._inner, "tasks", {})
+
     def held(self) -> Sequence[str]:
         return self._inner.held()
 
@@ -301,7 +319,8 @@ class Scribe:
         job.asked = True
 
     def _delivered(self, number: str, unit: Unit, before: set[str]) -> None:
-        delivery = Delivery(self.name, self.generation, self.version, self._book.now())
+        held = self._book.until(self.due.get(number, ""))
+        delivery = Delivery(self.name, self.generation, self.version, self._book.now(), held=held)
         if tags := set(self._inner.held()) - before:  # a broker on which a delivery is a reservation
             delivery.reserved = True
             self._tag(tags.pop(), number, delivery)

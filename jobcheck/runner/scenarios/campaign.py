@@ -26,6 +26,7 @@ from ..facade import Result, environment_of
 from ..rig import Rig
 from ..stage import Stage
 from .check import check_scenario, read_scenario, rig_of
+from .clocks import agree
 from .lane import ScenarioLane
 from .run import ScenarioRun
 
@@ -181,13 +182,15 @@ async def _one(
     scenario = loaded.scenario
     began = REAL.now()
     try:
+        await agree(scenario, loaded.rig, loaded.path.parent, stage)
+        scenario = replace(scenario, speed=stage.speed)
         async with ScenarioLane(stage, loaded.rig, scenario.engine, by_hand=scenario.toxiproxy) as lane:
             run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write, hands=hands)
             report = await run.run()
     except JobcheckError as error:
         if alone and isinstance(error, UsageError):
             raise
-        report = _could_not_run(loaded, str(error))
+        report = _could_not_run(loaded, str(error)) | {"clock": stage.clock_words, "notes": list(stage.told)}
         if isinstance(error, UsageError):
             report["usage"] = True
         journal.write("scenario", **report)

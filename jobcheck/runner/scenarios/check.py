@@ -65,7 +65,7 @@ def check_scenario(scenario: Scenario, rig: Rig) -> None:
             f"{scenario.where.lead('toxiproxy')}a Toxiproxy server answers its own API, past the run's history; "
             f"take engine: {EMBEDDED}, which answers it too"
         )
-    wrong += wrong_with(scenario, rig)
+    wrong += wrong_with(scenario)
     if wrong:
         raise UsageError("\n".join(wrong))
 

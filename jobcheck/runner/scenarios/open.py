@@ -17,7 +17,7 @@ from ...tap.sight import Sight
 from .. import clocks
 from ..rig import Rig
 from .book import Book, Scribe
-from .clocks import arithmetic
+from .clocks import arithmetic, loads
 from .gate import Arm, PostGate
 from .lane import ScenarioLane
 from .posts import Post
@@ -56,7 +56,7 @@ async def open_world(
         if (says := await lane.services[name].keep())
     ]
     rigs = await version_rigs(rig, dict(scenario.versions), lane.stage, folder, scenario.where)
-    kept += await clocks.told(rigs.values(), scenario.speed, lane.stage)
+    kept += lane.stage.told
     first = next((fault.origin for fault in scenario.faults if isinstance(fault, Deploy)), "")
     first = first or next(iter(scenario.versions), "")
     promised: list[str] = []
@@ -125,6 +125,7 @@ async def record_clean(
             left = await calm.reached(scenario.timeouts.drain, tasks)
         if left:
             raise CaseError(f"a clean case of {what} did not end: {left}")
+        took = lane.stage.clock.now() - began
         effects, problems = await lane.all_effects(since, [made.record])
         if failed := world.book.filed(made.record.id):
             raise CaseError(f"a clean case of {what} failed: {failed}")
@@ -132,7 +133,8 @@ async def record_clean(
             raise CaseError("; ".join(problems))
         mine = tuple(one for one in effects if one.applied and one.case == made.record.id)
         shown.append((made.record, mine))
-    world.note(arithmetic(scenario, lane.stage.clock.now() - began))
+    if lane.stage.speed != 1:
+        await _clocked(world, scenario, rig, made.record.id, took)
     clean = Clean(*shown[1], others=(shown[0],))
     if missing := unmatched(scenario.contracts, clean):
         paste = "\n    ".join(lines_to_paste(clean, {name: spec.kind for name, spec in rig.upstreams.items()}))
@@ -141,6 +143,20 @@ async def record_clean(
         )
     deliveries = sum(len(job.deliveries) for job in world.book.of_case(made.record.id))
     return Baseline(clean, deliveries, await lane.prime())
+
+
+async def _clocked(world: World, scenario: Scenario, rig: Rig, case: str, took: float) -> None:
+    """Whether the load can be met at this speed, and what the work of a clean case is beside known time-outs.
+
+    Raises CaseError where it cannot be met."""
+    jobs = world.book.of_case(case)
+    found = loads(jobs, scenario, rig, took)
+    names = (post.tasks.get(job.id, "") for post in world.posts.values() for job in jobs)
+    call = world.producers.agent(world.work.version).call
+    settings = await rig.system.describe(call, safe=False, task=next(filter(None, names), ""))
+    work = max((load.work for load in found), default=took)
+    for sentence in (*arithmetic(scenario, found), *clocks.own_time(world.lane.stage, settings, work)):
+        world.note(sentence)
 
 
 async def _relayed(made: Enqueued, world: World) -> None:

@@ -57,6 +57,11 @@ class Post(Seat):
         """When jobs are due that its worker holds until then."""
         return self._scribe.due
 
+    @property
+    def tasks(self) -> Mapping[str, str]:
+        """Names of the tasks of jobs that its worker got, by the jobs' ids."""
+        return self._scribe.tasks
+
     def serve(self, lane: Lane, version: str) -> None:
         """The next worker here runs this version; `lane` knows where it is."""
         if version != self.version:

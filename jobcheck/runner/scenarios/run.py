@@ -23,8 +23,10 @@ from ...scenario.planning import plan as plan_of
 from ...tap.sight import Sight
 from ..boots import ZYGOTE
 from ..byhand import Hands
+from ..clocks import out_of_reach
 from ..rig import Rig
 from .actor import Actor
+from .clocks import check_length
 from .gate import Arm
 from .hand import Hand
 from .judge import Judged, Seen, judge_scenario
@@ -95,6 +97,7 @@ class ScenarioRun:
 
     async def run(self) -> dict[str, Any]:
         """The scenario's part of the report. What can be known to be wrong before the faults raises."""
+        check_length(self.scenario, self.plan, self.lane.stage)
         self._world = await open_world(self.scenario, self.rig, self.lane, self.folder, self._boot, self._strike)
         self._actor = Actor(self._world, self._did)
         self._hand = Hand(self._world, self._did)
@@ -241,7 +244,8 @@ class ScenarioRun:
         if self._failed and not ending.aborted:
             left = await self._runs_again(seconds, left)
         if left:
-            ending.problem = ending.problem or left
+            dues = [due for post in self._world.posts.values() for due in post.due.values()]
+            ending.problem = ending.problem or out_of_reach(self.lane.stage, left, dues) or left
         else:
             ending.recovered = quiet_at - ending.healed_at
 
@@ -320,6 +324,7 @@ class ScenarioRun:
             recovered=ending.recovered,
             problem=problem,
             aborted=ending.aborted,
+            kept=self.lane.stage.kept,
             probes=self._actor.probes.asked,
         )
         judged: Judged = judge_scenario(seen)
@@ -354,6 +359,7 @@ class ScenarioRun:
             "versions": dict(scenario.versions),
             "engine": self.lane.network.describe,
             "speed": scenario.speed,
+            "clock": self.lane.stage.clock_words,
             "workload": {
                 "enqueue": scenario.workload.enqueue,
                 "count": scenario.workload.count,

@@ -130,7 +130,7 @@ class Celery:
             argv += ["--", *SAFE]
         preload = (self.app.split(":")[0], *PRELOAD, *self.transport.preload)
         jobs = (RECOVER, "import_jobs", self.app)
-        return Launch(tuple(argv), r"ready\.", module="celery", preload=preload, jobs=jobs)
+        return Launch(tuple(argv), r"ready\.", at_once=_at_once(argv), module="celery", preload=preload, jobs=jobs)
 
     def scheduler(self, folder: str, args: Sequence[str]) -> Launch:
         argv = [self.interpreter, "-m", "celery", "-A", self.app, "beat", "-l", "INFO", "--pidfile="]
@@ -146,7 +146,7 @@ class Celery:
 
     @property
     def due_times(self) -> DueTimes:
-        return DueTimes("the worker's memory (Celery keeps eta and countdown there)", self.transport.real_time)
+        return DueTimes("the worker's memory (Celery keeps eta and countdown there)", self.transport.lease_owner)
 
     def dialect(self) -> Dialect:
         return self.transport.dialect()
@@ -183,6 +183,7 @@ class Celery:
             retry_delay=delay,
             retry_total=total,
             retry_says=retries,
+            limits=_limits(told, told["tasks"].get(task, {}), self.transport.limits(told) if late else {}),
             values=told,
         )
 
@@ -250,6 +251,26 @@ def queues_of(args: Sequence[str]) -> tuple[str, ...]:
         elif word.startswith("-Q"):
             found = word[2:]
     return tuple(name.strip() for name in found.split(",") if name.strip())
+
+
+def _at_once(argv: Sequence[str]) -> int:
+    """The last word on `-c`: the adapter's own says 1."""
+    found = 1
+    for at, word in enumerate(argv):
+        given = argv[at + 1] if word in ("-c", "--concurrency") and at + 1 < len(argv) else ""
+        given = given or (word.partition("=")[2] if word.startswith("--concurrency=") else "")
+        given = given or (word[2:] if word.startswith("-c") and word[2:].isdigit() else "")
+        found = int(given) if given.isdigit() else found
+    return max(found, 1)
+
+
+def _limits(told: Mapping[str, Any], task: Mapping[str, Any], broker: Mapping[str, float]) -> dict[str, float]:
+    """A task's own limit goes before the app's. A broker gives a job that is acknowledged late out again."""
+    found = {
+        "task_soft_time_limit": task.get("soft_time_limit") or told.get("task_soft_time_limit") or 0,
+        "task_time_limit": task.get("time_limit") or told.get("task_time_limit") or 0,
+    }
+    return {name: float(seconds) for name, seconds in {**found, **broker}.items() if seconds}
 
 
 def _retries(task: str, told: Mapping[str, Any]) -> tuple[float, float, str]:

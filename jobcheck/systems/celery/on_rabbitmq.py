@@ -17,18 +17,25 @@ CONFIRM = (
 )
 
 
+CONSUMER_TIMEOUT = 1800.0
+"""Seconds: RabbitMQ's own default. It closes the channel of a consumer that keeps a delivery for longer."""
+
+
 class OnRabbitMQ:
     """Queues whose messages stay until they are acknowledged."""
 
     name = "celery-rabbitmq"
     preload: tuple[str, ...] = ("kombu.transport.pyamqp", "amqp")
-    real_time = "RabbitMQ sends heartbeats in real time, and a worker that lives faster takes its connection for dead"
+    lease_owner = "the broker (consumer_timeout, and times to live of messages)"
 
     def dialect(self) -> AmqpDialect:
         return AmqpDialect()
 
     def lease(self, told: dict[str, object]) -> float:
         return 0.0
+
+    def limits(self, told: dict[str, object]) -> dict[str, float]:
+        return {"consumer_timeout": CONSUMER_TIMEOUT}
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
         """Ready and unacknowledged, in all queues that are not a worker's own."""

@@ -25,14 +25,16 @@ class OnRedis:
 
     name = "celery-redis"
     preload: tuple[str, ...] = ("kombu.transport.redis",)
-    real_time = ""
-    """The lease is a score that workers write and workers compare."""
+    lease_owner = "the workers (a score that they write and compare)"
 
     def dialect(self) -> RedisDialect:
         return RedisDialect()
 
     def lease(self, told: dict[str, object]) -> float:
         return float(cast(float, told["visibility_timeout"]))
+
+    def limits(self, told: dict[str, object]) -> dict[str, float]:
+        return {"visibility_timeout": self.lease(told)}
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
         from ...services.clients import redis_client

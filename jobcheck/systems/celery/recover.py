@@ -38,6 +38,8 @@ def describe(app):
             "retry_backoff": int(getattr(task, "retry_backoff", 0) or 0),
             "retry_backoff_max": int(getattr(task, "retry_backoff_max", 600) or 0),
             "max_retries": task.max_retries,
+            "soft_time_limit": getattr(task, "soft_time_limit", None),
+            "time_limit": getattr(task, "time_limit", None),
         }
         for name, task in found.tasks.items()
         if not name.startswith("celery.")
@@ -50,6 +52,8 @@ def describe(app):
         "task_always_eager": bool(conf.task_always_eager),
         "visibility_timeout": options.get("visibility_timeout", 3600),
         "global_keyprefix": options.get("global_keyprefix", ""),
+        "task_soft_time_limit": conf.task_soft_time_limit,
+        "task_time_limit": conf.task_time_limit,
         "result_backend": bool(conf.result_backend),
         "broker_url": str(conf.broker_url or ""),
         "queues": sorted(found.amqp.queues),

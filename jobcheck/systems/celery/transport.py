@@ -17,16 +17,17 @@ class Transport(Protocol):
     """`celery-redis`."""
     preload: tuple[str, ...]
     """Modules that a zygote imports for it."""
-
-    @property
-    def real_time(self) -> str:
-        """Why workers on it cannot be sped up; empty: they can."""
-        ...
+    lease_owner: str
+    """Whose clock says when a job that was not acknowledged is given out again, in words."""
 
     def dialect(self) -> Dialect: ...
 
     def lease(self, told: dict[str, object]) -> float:
         """Seconds until the broker redelivers by itself; 0: at once."""
+        ...
+
+    def limits(self, told: dict[str, object]) -> dict[str, float]:
+        """Seconds after which the broker gives a job out again that is being worked on, by the setting's name."""
         ...
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int: ...
