@@ -60,6 +60,8 @@ class Settings:
     """Of real time: how long a job may run until it is called hung, and a worker may take until it is ready."""
     speed: int = 1
     """How many times as fast the app lives, workers, broker and database together; 1: real time."""
+    real_clocks: bool = False
+    """Leases run out by themselves, and the job system's own recovery gives a job out again: nothing is rewound."""
     profile: str = ""
     """`quick`, `ci`, `nightly`, or a table `[tool.jobcheck.profiles.NAME]` of the project's own."""
     boot: str = "zygote"
@@ -202,7 +204,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
         return _ruleset(value, where)
     if key == "secrets":
         return _names(value, where)
-    if key == "keep_bodies":
+    if key in ("keep_bodies", "real_clocks"):
         return _flag(value, where)
     if not isinstance(value, str):
         raise UsageError(f"{where}: expected a text, got {value!r}")

@@ -36,6 +36,7 @@ OPTIONS = {
     "budget": ("TIME", "begin no further strike after it, such as 60s or 5m"),
     "deadline": ("TIME", "how long a job may run, and a worker may boot, until it is given up (default: 30s)"),
     "speed": ("N", "let the app live N times as fast, by libfaketime: retries of minutes in seconds (default: 1)"),
+    "real_clocks": ("true|false", "let leases run out by themselves instead of rewinding them (default: false)"),
     "profile": ("NAME", "quick, ci, nightly, or one of the project's own"),
     "boot": ("zygote|standby|cold", "how workers are booted (default: zygote)"),
     "lanes": ("N", "jobs that are explored side by side"),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--max-points", type=click.IntRange(0), help="Strikes at most; 0 is all of them, the default.")
 @click.option("--budget", metavar="TIME", help="Begin no further strike after it, such as 60s or 5m.")
 @click.option("--speed", type=click.IntRange(1), metavar="N", help="Let the app live N times as fast (libfaketime).")
+@click.option("--real-clocks", is_flag=True, default=None, help="Let leases run out by themselves; rewind none.")
 @deadline_option
 @keep_bodies_option
 @click.option("--profile", metavar="NAME", help="quick, ci, nightly, or one of the project's own.")
@@ -105,6 +106,7 @@ def command(
         max_points=settings.max_points,
         budget=seconds(settings.budget),
         speed=float(settings.speed),
+        real_clocks=settings.real_clocks,
         deadline=seconds(settings.deadline),
         redaction=project.redaction,
         ruleset=settings.ruleset,

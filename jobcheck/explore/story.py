@@ -14,6 +14,7 @@ SAYS = {
     "delivery": "the broker hands the job out",
     "reserve": "reserves the job (it can be redelivered from here on)",
     "ack": "acknowledges the job",
+    "restore": "puts a job back whose lease has run out",
     "enqueue": "enqueues a job",
     "result": "stores the job's result",
     "chord size": "says how many parts the chord has",
@@ -53,7 +54,7 @@ def _struck_elsewhere(op: Operation, trial: TrialRecord) -> bool:
 
 def _goes_on(op: Operation, trial: TrialRecord) -> bool:
     """The first message of whoever goes on after the strike."""
-    if not trial.deliveries_after or op.worker == PRODUCER or op.role == "poll":
+    if not trial.deliveries_after or op.worker == PRODUCER or op.role in ("poll", "restore"):
         return False
     return op.way == "out" or op.role == "delivery"
 

@@ -88,6 +88,7 @@ class Explorer:
             max_points=plan.settings.max_points,
             budget=seconds(plan.settings.budget),
             speed=float(plan.settings.speed),
+            real_clocks=plan.settings.real_clocks,
             deadline=seconds(plan.settings.deadline),
             redaction=Redaction(plan.settings.secrets, plan.settings.keep_bodies),
             ruleset=plan.settings.ruleset,
@@ -145,6 +146,7 @@ class RigFixture:
         max_points: int | None = None,
         deadline: str | None = None,
         speed: int | None = None,
+        real_clocks: bool | None = None,
         seed: int | None = None,
         fail_on: str | None = None,
     ) -> SubjectReport:
@@ -156,7 +158,8 @@ class RigFixture:
         (kills alone by default, `"all"` for every one). `follow=True` strikes the jobs that the job causes too.
         `deploy="v2"` (a folder, a Python or a git revision) deploys that version at each point. `at="relay"` strikes
         that process of the rig instead of the worker. `deadline="2m"` is for jobs that take longer than half a minute;
-        `speed=100` lets the app live so many times as fast, for retries of minutes. Each finding is one failed subtest.
+        `speed=100` lets the app live so many times as fast, for retries of minutes; `real_clocks=True` lets leases run
+        out by themselves instead of rewinding them. Each finding is one failed subtest.
         """
 
         def make(rig: Rig, contracts: tuple[Contract, ...], plan: Plan) -> Job:
@@ -164,7 +167,7 @@ class RigFixture:
             return struck_at(rig, deployed([job], deploy), at)[0]
 
         overrides = {"assume": assume, "boot": boot, "faults": _words(faults), "max_points": max_points}
-        overrides |= {"deadline": deadline, "speed": speed}
+        overrides |= {"deadline": deadline, "speed": speed, "real_clocks": real_clocks}
         return self._explorer.explore(make, expect, {**overrides, "seed": seed, "fail_on": fail_on})
 
 

@@ -66,8 +66,10 @@ class Crew:
     @property
     def spares(self) -> bool:
         """Whether a worker is booted meanwhile and held at its first fetch. Not on a faster clock: kombu drops a fetch
-        that is unanswered for 25 s of the worker's own time, and the message goes to a connection that is gone."""
-        return self.boot != COLD and self.lane.stage.pace is None
+        that is unanswered for 25 s of the worker's own time, and the message goes to a connection that is gone; nor
+        where leases run out by themselves, which may take as long."""
+        stage = self.lane.stage
+        return self.boot != COLD and stage.pace is None and not stage.real_clocks
 
     async def staffed(self) -> None:
         """Waits until the active worker runs and, with standbys, the spare one is held at its first fetch."""

@@ -17,7 +17,7 @@ from ..explore.search import Read, Space, ordered, place_of, sampled
 from ..faults.strikes import DEFAULT, FAMILIES
 from ..history.records import NEVER_PASS, Point, Strike, TrialRecord
 from ..history.report import Coverage, FindingReport, SubjectReport
-from . import clocks, racing
+from . import clocks, leases, racing
 from .around import hints
 from .blame import blame, layer_of
 from .estimate import takes_of
@@ -111,6 +111,8 @@ class Exploration:
         self.clean = clean_of([first, second])
         self._check_contracts(self.clean)
         planned = self._planned()
+        if isinstance(self.mode, QueueMode):
+            leases.check_plan(self.mode, planned)
         plan, coming = racing.plan_of(self, planned), [*planned, *racing.expected(self)]
         takes = takes_of(self.mode, coming, (first.seconds + second.seconds) / 2, self.booted)
         self.bus.emit(PointsFound(self.mode.subject, self.mode.name, len(self.points), len(planned), plan, takes))

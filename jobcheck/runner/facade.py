@@ -26,7 +26,7 @@ from ..store.failures import Failures
 from ..store.folder import RunFolder
 from ..store.journal import Journal
 from ..store.redact import USUAL, Redaction
-from . import clocks
+from . import clocks, leases
 from .at_role import RoleMode
 from .boots import ZYGOTE
 from .explore import VERIFY, Options
@@ -97,6 +97,8 @@ class Request:
     """Seconds after which no further strike is begun; 0: no bound."""
     speed: float = 1.0
     """How many times as fast the app's processes and private servers live."""
+    real_clocks: bool = False
+    """Leases run out by themselves; else they are rewound."""
     deadline: float = DEADLINE
     """Seconds of real time until a job that has not ended is called hung, and a worker that is not ready is given
     up."""
@@ -140,6 +142,7 @@ async def explore(request: Request, bus: Bus) -> Result:
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment = environment_of(bus, request.redaction, boot=request.boot, lanes=request.lanes)
+    environment["leases"] = leases.REAL if request.real_clocks else leases.REWOUND
     with folder, Journal(folder) as journal:
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)
@@ -150,6 +153,7 @@ async def explore(request: Request, bus: Bus) -> Result:
             deadline=request.deadline,
             redaction=request.redaction,
             speed=request.speed,
+            real_clocks=request.real_clocks,
         )
         async with stage:
             await clocks.agree([request.rig], _pythons(request), stage)

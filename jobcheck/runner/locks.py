@@ -58,15 +58,22 @@ class Locks:
 
 
 async def ends_or_waits(
-    lane: Lane, ended: Callable[[], bool], asked: Callable[[], Iterable[Sight]], first: Callable[[], Iterable[Link]]
+    lane: Lane,
+    ended: Callable[[], bool],
+    asked: Callable[[], Iterable[Sight]],
+    first: Callable[[], Iterable[Link]],
+    *,
+    lease: float = 0.0,
 ) -> bool:
     """Waits until a second worker has ended: True. False when it cannot before the first one goes on.
+
+    `lease`: the broker may keep the job to itself for so many seconds first.
 
     `asked` are its requests that wait for an answer, `first` the connections of the one that stands still. Whether it
     waits for a lock of the other's is asked of the database, and not told by time.
     """
     locks = Locks(lane.addresses)
-    until = lane.stage.clock.now() + PATIENCE
+    until = lane.stage.clock.now() + PATIENCE + lease
     try:
         while not ended():
             if lane.stage.clock.now() >= until:

@@ -14,6 +14,7 @@ from ..explore.oneoff import first_only
 from ..faults.strikes import DEPLOY, TERM_GROUP, kind_of
 from ..history.records import Ending, TrialRecord
 from ..services.spec import Provider
+from . import leases
 from .lane import Lane
 from .queue import QueueMode
 from .recordings import recorded_of
@@ -57,11 +58,8 @@ def promises(mode: Mode, trials: Sequence[TrialRecord], outcomes: Sequence[Outco
             "the job was never run again under these settings, so its handler was not exercised for re-runs; "
             "--assume at-least-once runs it with safe settings"
         )
-    if settings.lease and not mode.at:
-        notes.append(
-            f"leases were rewound; the user's own of {settings.lease:g} s was left as it is, "
-            "so its length is not proven"
-        )
+    if not mode.at:
+        notes += leases.said(mode, outcomes)
     return settings.guarantee, notes
 
 

@@ -13,8 +13,8 @@ from ..tap.gate import Armed, HoldFetch
 from ..tap.link import Link
 from ..tap.sight import Sight
 from ..workers.sockets import owners
+from . import leases
 from .ending import Waiting, ended, told_to_end
-from .expiring import expire_keys
 from .kin import Kin
 from .locks import ends_or_waits
 from .quiet import Quiet
@@ -68,12 +68,17 @@ class Struck:
         """How often a job was given out that is not the case's."""
         return len(self.waiting.deliveries()) if self.waiting is not None else 0
 
+    @property
+    def lapse(self) -> leases.Lapse:
+        """How long the broker may keep the job to itself by now."""
+        return leases.lapse_of(self.mode)
+
     def note(self, text: str) -> None:
         self.running.notes.append(text)
 
     async def waits(self, seat: Seat) -> None:
         """Waits for quiet at a seat; what was still going on at the deadline is kept."""
-        self.running.unsettled = await self.quiet.reached(seat)
+        self.running.unsettled = await self.quiet.reached(seat, lease=self.lapse.real)
 
 
 async def carry_out(struck: Struck) -> Seat:
@@ -122,16 +127,6 @@ async def _take_over(struck: Struck) -> Seat:
     spare = await crew.replace(seat)
     await _finishes(struck, spare, held)
     return spare
-
-
-async def _recover(struck: Struck, held: list[str]) -> None:
-    """The lease of what the struck worker held runs out, with all keys that would not have outlived it."""
-    lane, mode = struck.mode.lane, struck.mode
-    broker = lane.addresses[mode.system.broker]
-    if note := await mode.system.rewind(broker, held, struck.crew.producer.agent.call):
-        struck.note(note)
-    if expired := await expire_keys(lane, mode.settings.lease):
-        struck.note("expired with the lease: " + ", ".join(expired))
 
 
 async def _kill_child(struck: Struck) -> Seat:
@@ -193,7 +188,7 @@ async def _kill_parent(struck: Struck) -> Seat:
 async def _goes_on(struck: Struck, *, stuck: float = STUCK) -> Seat:
     """Its own error handling decides. A worker that leaves its job where it is gets a successor."""
     seat = struck.seat
-    struck.running.unsettled = await struck.quiet.reached(seat, stuck=stuck)
+    struck.running.unsettled = await struck.quiet.reached(seat, stuck=stuck, lease=struck.lapse.of_living)
     if not struck.running.unsettled:
         struck.used.append(seat)
         return seat
@@ -210,17 +205,19 @@ async def _zombie(struck: Struck) -> Seat:
     held = list(seat.dialect.held())
     seat.worker.pause()
     broker = struck.mode.system.broker
-    if not struck.mode.settings.lease:  # there is no lease but the connection
+    lapse = struck.lapse
+    if not lapse.lease and not lapse.real:  # there is no lease but the connection
         for link in [link for link in seat.slot.links if link.listener.upstream == broker]:
             if link is not hit.link:
                 await link.cut(2.0)
         if hit.upstream == broker:
             await hit.link.cut(2.0)
     spare = await struck.crew.second(seat)
-    await _recover(struck, held)
+    await leases.rewind(struck, held)
     spare.begin()
     spare.slot.release()
-    await _overtaken(struck, spare)
+    await _overtaken(struck, spare, lease=lapse.real)
+    leases.ran_out(struck, lapse)
     seat.slot.release()
     seat.worker.resume()
     await struck.waits(spare)
@@ -255,10 +252,12 @@ async def _deploy(struck: Struck) -> Seat:
 
 async def _finishes(struck: Struck, seat: Seat, left: list[str]) -> None:
     """The lease of what was left runs out, and this worker does what is to do."""
-    await _recover(struck, left)
+    lapse = struck.lapse
+    await leases.rewind(struck, left)
     seat.begin()
     seat.slot.release()
     await struck.waits(seat)
+    leases.ran_out(struck, lapse)
 
 
 async def deliver_again(struck: Struck) -> Seat:
@@ -308,7 +307,7 @@ async def _copy(struck: Struck) -> None:
     struck.note("the same message was put on the broker once more")
 
 
-async def _overtaken(struck: Struck, spare: Seat) -> None:
+async def _overtaken(struck: Struck, spare: Seat, *, lease: float = 0.0) -> None:
     """Waits until the second worker has finished, or waits for something that the first one holds."""
     seat = struck.seat
 
@@ -317,7 +316,8 @@ async def _overtaken(struck: Struck, spare: Seat) -> None:
         told = bool(taken) and all(job in spare.ends for job in taken)
         return told or spare.slot.settled > 0 or not spare.alive
 
-    if not await ends_or_waits(struck.mode.lane, finished, spare.slot.in_flight, lambda: seat.slot.links):
+    flying, lane = spare.slot.in_flight, struck.mode.lane
+    if not await ends_or_waits(lane, finished, flying, lambda: seat.slot.links, lease=lease):
         struck.note(f"{spare.slot.name} waited for {seat.slot.name}, which went on meanwhile")
 
 

@@ -45,17 +45,19 @@ class Quiet:
         self._kin = kin
         """The jobs of the case, where they are followed."""
 
-    async def reached(self, seat: Seat, *, stuck: float = 0.0) -> str:
+    async def reached(self, seat: Seat, *, stuck: float = 0.0, lease: float = 0.0) -> str:
         """Empty when it became quiet, else what was still going on at the deadline.
 
         With `stuck`, a worker that moves nothing for so many seconds is not waited for any longer, unless it said that
-        it will try again.
+        it will try again. `lease`: the broker may keep a job to itself for so many seconds of real time, which come on top
+        of both.
         """
         lane = self._lane
         system = lane.rig.system
         broker = lane.addresses[system.broker]
         service = cast(Broker, lane.services[system.broker])
-        end = lane.stage.clock.now() + self._deadline
+        patience = self._deadline + lease
+        end = lane.stage.clock.now() + patience
         going = "nothing was looked at"
         while lane.stage.clock.now() < end:
             if not seat.alive:
@@ -69,10 +71,10 @@ class Quiet:
                 if depth == 0 and not self._anywhere(seat):
                     return ""
                 going = self._waits(seat) or f"{depth} job(s) on the broker"
-            if stuck and self._is_stuck(seat, stuck):
+            if stuck and self._is_stuck(seat, stuck, lease):
                 return going
             await asyncio.sleep(0.003)
-        return f"not quiet after {lane.stage.patience(self._deadline)}: {going}"
+        return f"not quiet after {lane.stage.patience(patience)}: {going}"
 
     def _check(self) -> None:
         """Raises WorkerError when somebody whom nothing was done to has ended."""
@@ -88,12 +90,12 @@ class Quiet:
         found = self._moving(seat) or next((text for one in self._others if (text := self._moving(one))), "")
         return found or self._lane.company.busy()
 
-    def _is_stuck(self, seat: Seat, seconds: float) -> bool:
+    def _is_stuck(self, seat: Seat, seconds: float, lease: float) -> bool:
         """Nothing moves, and nothing will. A worker that has not said that its job ended gets twice the time."""
         if seat.slot.in_flight() or self._retries(seat):
             return False
         works = any(job not in seat.ends for job in seat.slot.taken)
-        return self._lane.trace.quiet_for() >= seconds * (2 if works else 1)
+        return self._lane.trace.quiet_for() >= seconds * (2 if works else 1) + lease
 
     def _retries(self, seat: Seat) -> bool:
         return any(how == "retrying" for how in seat.ends.values())

@@ -9,6 +9,7 @@ from ..faults.strikes import DEPLOY
 from ..history.report import FindingReport
 from ..store.failures import Failure
 from .clocks import SPEED
+from .leases import REAL_CLOCKS, YES
 from .explore import Exploration
 from .trial import Mode
 
@@ -31,7 +32,8 @@ def failure_of(request: Request, job: Job, mode: Mode, exploration: Exploration,
     by_id = {strike.id: strike for trial in exploration.trials.values() if (strike := trial.strike) is not None}
     strikes = tuple(by_id[number] for number in finding.strikes)
     speed = f"{request.speed:g}" if request.speed != 1 else ""
-    further = ((DEPLOY, job.deploy), (AT, job.at), (SPEED, speed))
+    real = YES if request.real_clocks else ""
+    further = ((DEPLOY, job.deploy), (AT, job.at), (SPEED, speed), (REAL_CLOCKS, real))
     points = {point.id: point for point in (*exploration.points, *exploration.looks)}
     return Failure(
         id=finding.id,

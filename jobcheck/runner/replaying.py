@@ -14,6 +14,7 @@ from ..store.failures import Failure, Failures
 from .clocks import SPEED
 from .expectations import read_contract
 from .facade import Job, Request, Result
+from .leases import REAL_CLOCKS, YES
 from .remembering import AT, FOLLOW
 from .rig import load_rig
 
@@ -90,6 +91,7 @@ def _request(project: Path, failure: Failure, strikes: Sequence[Strike], *, veri
         reports=reports,
         node=failure.node,
         speed=float(said.get(SPEED, 1)),
+        real_clocks=said.get(REAL_CLOCKS) == YES,
         lanes=1,
         verify=verify,
         finish=lambda report: _named(report, failure),

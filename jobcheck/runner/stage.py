@@ -66,6 +66,7 @@ class Stage:
         deadline: float = DEADLINE,
         redaction: Redaction = USUAL,
         speed: float = 1.0,
+        real_clocks: bool = False,
     ) -> None:
         self.run_id = seeds.token(12)
         self.seeds = seeds.Seeds(seed)
@@ -81,6 +82,8 @@ class Stage:
         """The faster clock of the app's processes, where they have one."""
         self.job_clock: Clock = FasterClock(clock, speed) if speed != 1.0 else clock
         """The clock that they live by."""
+        self.real_clocks = real_clocks
+        """Leases run out by themselves; nothing is rewound."""
         if speed != 1.0:
             try:
                 self.pace = pace(speed, clock, find.faketime())

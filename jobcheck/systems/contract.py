@@ -31,6 +31,8 @@ class Settings:
     """Jobs run inside the call that enqueues them."""
     lease: float = 0.0
     """Seconds until the broker redelivers by itself; 0: at once or never."""
+    sweep: float = 0.0
+    """Seconds at most from the end of a lease until the system looks for it, while a worker lives; 0: at once."""
     retry_delay: float = 0.0
     """Seconds until a failed job is tried again by itself, as the app says; 0: not known, or at once."""
     retry_total: float = 0.0
@@ -84,8 +86,9 @@ class Meaning:
     """What a message on the broker is to the job system."""
 
     role: str = ""
-    """`delivery`, `reserve`, `ack`, `enqueue`, `poll`, `noise`, `result`, or empty; `chord count` and the like for the
-    counter that starts a chord's body when all parts are done."""
+    """`delivery`, `reserve`, `ack`, `restore` (a job whose lease has run out is put back by a worker that lives),
+    `enqueue`, `poll`, `noise`, `result`, or empty; `chord count` and the like for the counter that starts a chord's body
+    when all parts are done."""
     job: str = ""
     parent: str = ""
     """The job that enqueued this one, where the message says so."""

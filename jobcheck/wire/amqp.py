@@ -82,6 +82,8 @@ class AmqpDecoder(StreamDecoder):
         self._out = _Way(self._from_client, client=True)
         self._in = _Way(self._from_server, client=False)
         self._channels = Channels()
+        self.heartbeat = 0
+        """Seconds that both sides agreed on; 0: none, or they have not yet."""
 
     def _client_step(self, buf: bytes, pos: int) -> int:
         if not self._greeted:
@@ -162,6 +164,8 @@ class AmqpDecoder(StreamDecoder):
     def _method(self, way: _Way, number: int, method: Method, buf: bytes, end: int) -> None:
         if number in way.begun:
             raise WireError(f"a method interrupts a content on channel {number}")
+        if method.name == "Connection.TuneOk" and way.client:
+            self.heartbeat = method.number("heartbeat")
         channel = self._channels.get(number)
         if method.name in CONTENT:
             if len(way.begun) > MAX_OPEN:

@@ -180,6 +180,7 @@ class Celery:
             queues=tuple(dict.fromkeys((*(self.named_queues or told["queues"]), *beside))),
             eager=told["task_always_eager"],
             lease=self.transport.lease(told),
+            sweep=self.transport.sweep(told),
             retry_delay=delay,
             retry_total=total,
             retry_says=retries,

@@ -34,6 +34,9 @@ class OnRabbitMQ:
     def lease(self, told: dict[str, object]) -> float:
         return 0.0
 
+    def sweep(self, told: dict[str, object]) -> float:
+        return 0.0
+
     def limits(self, told: dict[str, object]) -> dict[str, float]:
         return {"consumer_timeout": CONSUMER_TIMEOUT}
 

@@ -33,6 +33,10 @@ class OnRedis:
     def lease(self, told: dict[str, object]) -> float:
         return float(cast(float, told["visibility_timeout"]))
 
+    def sweep(self, told: dict[str, object]) -> float:
+        """A worker looks when it starts, and then every tenth time of once in 10 s, unless the app says otherwise."""
+        return float(cast(float, told["sweep"]))
+
     def limits(self, told: dict[str, object]) -> dict[str, float]:
         return {"visibility_timeout": self.lease(told)}
 

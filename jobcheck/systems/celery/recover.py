@@ -51,6 +51,7 @@ def describe(app):
         "worker_prefetch_multiplier": conf.worker_prefetch_multiplier,
         "task_always_eager": bool(conf.task_always_eager),
         "visibility_timeout": options.get("visibility_timeout", 3600),
+        "sweep": sweep_of(options),
         "global_keyprefix": options.get("global_keyprefix", ""),
         "task_soft_time_limit": conf.task_soft_time_limit,
         "task_time_limit": conf.task_time_limit,
@@ -61,6 +62,20 @@ def describe(app):
         "sep": options.get("sep", "\x06\x16"),
         "tasks": tasks,
     }
+
+
+def sweep_of(options):
+    """Seconds between two looks of a worker for leases that have run out. Before kombu 5.7 no option changes them."""
+    try:
+        from kombu.transport.redis import Channel
+    except ImportError:
+        Channel = None
+    usual = getattr(Channel, "unacked_restore_interval", None)
+    if usual is None:
+        return 100
+    interval = options.get("unacked_restore_interval", usual)
+    throttle = options.get("unacked_restore_throttle", Channel.unacked_restore_throttle)
+    return (interval if interval > 0 else usual) * (throttle or 1)
 
 
 def restore(app, tags):

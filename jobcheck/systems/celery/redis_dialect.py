@@ -3,6 +3,8 @@
 BRPOP celery ...                       poll; its reply is the delivery
 MULTI ZADD unacked_index HSET unacked EXEC    the reservation, which makes the delivery recoverable
 MULTI ZREM unacked_index HDEL unacked EXEC    the ack
+MULTI ZREM unacked_index HDEL unacked RPUSH celery {...} EXEC    a lease has run out, and the job is put back: by whichever
+                                                  worker looks first (a job that its worker rejects is put back by LPUSH)
 LPUSH celery {...}                     an enqueued job
 MULTI SET celery-task-meta-... PUBLISH ... EXEC    the job's result, where Redis is the result backend too
 EVALSHA ... celery-taskset-meta-... .j .t .s ...    a part of a chord counts itself, claims the body, and clears up (a
@@ -80,6 +82,8 @@ class RedisDialect:
             return Meaning(chord)
         if names & POPS:
             return Meaning("poll")
+        if executes and names >= {b"ZREM", b"HDEL", b"RPUSH"}:
+            return self._restore(ops)
         if executes and names >= {b"ZREM", b"HDEL"}:
             return Meaning("ack", self._job_of(unit, b"ZREM"))  # a rejected job is put back in the same transaction
         if names & {b"LPUSH", b"RPUSH"}:
@@ -89,6 +93,10 @@ class RedisDialect:
         if all(RESULT_KEY in op[1] for op in ops if len(op) > 1) and names & {b"SET", b"SETEX"}:
             return Meaning("result")
         return Meaning()
+
+    def _restore(self, ops: list[tuple[bytes, ...]]) -> Meaning:
+        pushed = next((op[2] for op in ops if op[0].upper() == b"RPUSH" and len(op) > 2), b"")
+        return Meaning("restore", message_of(pushed)[0].job)
 
     def _enqueue(self, ops: list[tuple[bytes, ...]]) -> Meaning:
         for op in ops:
@@ -169,4 +177,6 @@ def _is_noise(op: tuple[bytes, ...]) -> bool:
     keys = _keys(op)
     if op[0].upper() in SWEEPS and any(b"unacked_index" in key for key in keys):
         return True
+    if op[0].upper() == b"HGET" and all(key.endswith(b"unacked") for key in keys):
+        return True  # what the sweep found
     return bool(keys) and all(any(part in key for part in NOISE_KEYS) for key in keys)

@@ -26,6 +26,10 @@ class Transport(Protocol):
         """Seconds until the broker redelivers by itself; 0: at once."""
         ...
 
+    def sweep(self, told: dict[str, object]) -> float:
+        """Seconds at most from the end of a lease until a worker that lives looks for it; 0: at once."""
+        ...
+
     def limits(self, told: dict[str, object]) -> dict[str, float]:
         """Seconds after which the broker gives a job out again that is being worked on, by the setting's name."""
         ...
