@@ -91,7 +91,9 @@ def command(
     settings = project.settings
     contracts = tuple(read_contract(text, "--expect") for text in expect)
     loaded, reference = opened_rig(project, rig)
-    jobs = deployed(jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow), deploy)
+    real = bool(options.get("real_clocks"))
+    jobs = jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow, real)
+    jobs = deployed(jobs, deploy)
     request = Request(
         command=command_line(),
         rig=loaded,
@@ -124,6 +126,7 @@ def jobs_of(
     assume: str,
     producer: str | None = None,
     follow: bool = False,
+    real_clocks: bool = False,
 ) -> list[Job]:
     """What the arguments name: a job through its queue, a job function without it, a producer, or several of them.
     Raises UsageError."""
@@ -132,6 +135,11 @@ def jobs_of(
     if bool(handler) != bool(case):
         given, missing = ("--handler", "--case") if handler else ("--case", "--handler")
         raise UsageError(f"{given} needs {missing}: the job function, and what makes its rows")
+    if real_clocks and not function:
+        raise UsageError(
+            "--real-clocks needs a job that goes through its queue: without a broker there is no lease to run out",
+            hint="jobcheck explore tests.rig:new_invoice --real-clocks",
+        )
     if follow and not function:
         raise UsageError(
             "--follow needs a job that goes through its queue: a function alone, or a producer, causes none that run",

@@ -8,7 +8,7 @@ from ..clock import span
 from ..faults.strikes import KILL_CHILD, RACE, SURVIVED, TERM, TERM_GROUP, kind_of
 from ..history.records import Strike
 from ..systems.contract import Settings
-from . import leases
+from . import lapse, leases
 from .boots import ZYGOTE
 from .queue import QueueMode
 from .trial import Mode
@@ -35,15 +35,15 @@ def takes_of(mode: Mode, planned: Sequence[Strike], recorded: float, booted: flo
     settings = queue.settings if queue else None
     mine = [strike for strike in planned if strike.point not in on_broker]
     least = estimate(planned, recorded, booted, queue.boot if queue else ZYGOTE, on_broker)
-    lapse = leases.lapse_of(queue) if queue and not queue.at else leases.Lapse()
-    lasts = leases.takes(planned, mode.points, lapse)
+    stays = leases.lapse_of(queue) if queue and not queue.at else lapse.NONE
+    lasts = lapse.takes(planned, mode.points, stays)
     first, every = waited(mine, settings, stage.deadline, speed)
     least += lasts
     text = told(least + first)
     if every > 2 * first and told(least + every) != text:
         text += f", and {told(least + every).removeprefix('about ')} where all retries are needed"
     further = (
-        leases.says(planned, mode.points, lapse, told(lasts)),
+        lapse.says(planned, mode.points, stays, told(lasts)),
         waits(mine, settings, stage.deadline, speed),
     )
     return "; ".join(filter(None, (text, *further)))

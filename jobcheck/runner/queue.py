@@ -17,7 +17,7 @@ from ..tap.gate import Armed
 from ..tap.listener import Slot
 from ..tap.sight import Sight
 from ..wire.unit import Change
-from . import callbacks, ordering, queue_strikes
+from . import callbacks, leases, ordering, queue_strikes
 from .boots import ZYGOTE
 from .crew import Crew
 from .kin import Kin
@@ -55,6 +55,8 @@ class QueueMode:
         """The process of the app that is struck in the worker's place."""
         self.callbacks = 0
         """How many callbacks of providers a clean case causes."""
+        self.timed: tuple[str, ...] = ()
+        """What a clean case compares with the clock of a database: `db: SELECT claims with now()`."""
         self.task = ""
         """Name of the job's task, once it was seen on the wire."""
         self._settings: Settings | None = None
@@ -191,6 +193,7 @@ class QueueMode:
         if running.purpose == "recording":
             running.problems += foreign(sampler, lane)
             self.callbacks = callbacks.made(lane)
+            self.timed = leases.timed(lane)
         running.settled = not running.unsettled
         held = (getattr(one.dialect, "due", {}) for one in (*crew.seats, *crew.others))
         running.dues = [due for dues in held for due in dues.values()]
@@ -199,7 +202,10 @@ class QueueMode:
         if kin is not None:
             running.tree, jobs = kin.tree, kin.jobs
         running.filed = crew.filed(seat, jobs) or await self.system.filed(lane.addresses[self.system.broker], jobs)
-        if running.filed and running.purpose in ("warm-up", "recording"):
+        clean = running.purpose in ("warm-up", "recording")
+        if clean and (shorter := leases.shorter_than_the_job(self, jobs)):
+            running.problems.append(shorter)
+        if running.filed and clean:
             running.problems.append(f"the job failed in a clean run: {running.filed}")
         if running.settled and not running.problems:
             seat.warm = seat.warm or seat.slot.deliveries > 0

@@ -16,6 +16,7 @@ from ..workers.sockets import owners
 from . import leases
 from .ending import Waiting, ended, told_to_end
 from .kin import Kin
+from .lapse import Lapse
 from .locks import ends_or_waits
 from .quiet import Quiet
 from .refusing import refuse
@@ -69,7 +70,7 @@ class Struck:
         return len(self.waiting.deliveries()) if self.waiting is not None else 0
 
     @property
-    def lapse(self) -> leases.Lapse:
+    def lapse(self) -> Lapse:
         """How long the broker may keep the job to itself by now."""
         return leases.lapse_of(self.mode)
 

@@ -49,8 +49,8 @@ class Quiet:
         """Empty when it became quiet, else what was still going on at the deadline.
 
         With `stuck`, a worker that moves nothing for so many seconds is not waited for any longer, unless it said that
-        it will try again. `lease`: the broker may keep a job to itself for so many seconds of real time, which come on top
-        of both.
+        it will try again. `lease`: the broker may keep a job to itself for so many seconds of real time, which come on
+        top of both.
         """
         lane = self._lane
         system = lane.rig.system

@@ -9,8 +9,8 @@ from ..faults.strikes import DEPLOY
 from ..history.report import FindingReport
 from ..store.failures import Failure
 from .clocks import SPEED
-from .leases import REAL_CLOCKS, YES
 from .explore import Exploration
+from .leases import REAL_CLOCKS, YES
 from .trial import Mode
 
 if TYPE_CHECKING:

@@ -86,9 +86,9 @@ class Meaning:
     """What a message on the broker is to the job system."""
 
     role: str = ""
-    """`delivery`, `reserve`, `ack`, `restore` (a job whose lease has run out is put back by a worker that lives),
-    `enqueue`, `poll`, `noise`, `result`, or empty; `chord count` and the like for the counter that starts a chord's body
-    when all parts are done."""
+    """`delivery`, `reserve`, `ack`, `restore` (a worker that lives puts a job back whose lease has run out), `enqueue`,
+    `poll`, `noise`, `result`, or empty; `chord count` and the like for the counter that starts a chord's body when all
+    parts are done."""
     job: str = ""
     parent: str = ""
     """The job that enqueued this one, where the message says so."""

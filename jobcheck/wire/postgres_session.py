@@ -202,6 +202,8 @@ def _info(runs: list[Run], guess: Transaction) -> dict[str, Any]:
         "writes": any(run.statement is None or run.statement.change is not Change.NO for run in runs),
         "locks": any(statement.locks for statement in statements),
     }
+    if clock := tuple(dict.fromkeys(name for statement in statements for name in statement.clock)):
+        info["clock"] = clock
     if wrote := guess.labels():
         info["wrote"] = wrote
     return info

@@ -14,6 +14,7 @@ from typing import Any
 import pgparse
 
 from .shapes import normalise
+from .sql_clock import compared_clocks, names_a_clock
 from .sql_functions import is_known_change, is_lasting, is_pure, is_transaction_lock
 from .sql_statement import Statement
 from .sql_words import read_words
@@ -38,7 +39,10 @@ def _parse(text: str) -> tuple[Statement, ...]:
     if len(text) <= MAX_PARSED:
         try:
             trees = pgparse.parse(text)
-            return _statements(text, trees)
+            return tuple(
+                replace(found, clock=compared_clocks(tree)) if names_a_clock(text) else found
+                for found, tree in zip(_statements(text, trees), trees, strict=True)
+            )
         except (pgparse.PGQueryError, RecursionError, ValueError, KeyError, TypeError, AttributeError):
             pass  # read by its first words instead
     return read_words(text)

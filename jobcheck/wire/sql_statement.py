@@ -30,6 +30,8 @@ class Statement:
     """It takes row, table or advisory locks that end with the transaction."""
     counted: bool = False
     """The number in its command tag tells whether it changed anything."""
+    clock: tuple[str, ...] = ()
+    """What of the server's clock is compared with something: `now()`, `CURRENT_TIMESTAMP`. Sorted."""
     text: str = ""
     inner: tuple[Statement, ...] = ()
     """What a PREPARE prepares."""

@@ -67,14 +67,14 @@ def describe(app):
 def sweep_of(options):
     """Seconds between two looks of a worker for leases that have run out. Before kombu 5.7 no option changes them."""
     try:
-        from kombu.transport.redis import Channel
+        from kombu.transport import redis
     except ImportError:
-        Channel = None
-    usual = getattr(Channel, "unacked_restore_interval", None)
+        return 0
+    usual = getattr(redis.Channel, "unacked_restore_interval", None)
     if usual is None:
         return 100
     interval = options.get("unacked_restore_interval", usual)
-    throttle = options.get("unacked_restore_throttle", Channel.unacked_restore_throttle)
+    throttle = options.get("unacked_restore_throttle", redis.Channel.unacked_restore_throttle)
     return (interval if interval > 0 else usual) * (throttle or 1)
 
 

@@ -3,8 +3,8 @@
 BRPOP celery ...                       poll; its reply is the delivery
 MULTI ZADD unacked_index HSET unacked EXEC    the reservation, which makes the delivery recoverable
 MULTI ZREM unacked_index HDEL unacked EXEC    the ack
-MULTI ZREM unacked_index HDEL unacked RPUSH celery {...} EXEC    a lease has run out, and the job is put back: by whichever
-                                                  worker looks first (a job that its worker rejects is put back by LPUSH)
+MULTI ZREM unacked_index HDEL unacked RPUSH celery {...} EXEC    a lease has run out: whichever worker looks first puts
+                                       the job back (one that its own worker rejects is put back by LPUSH)
 LPUSH celery {...}                     an enqueued job
 MULTI SET celery-task-meta-... PUBLISH ... EXEC    the job's result, where Redis is the result backend too
 EVALSHA ... celery-taskset-meta-... .j .t .s ...    a part of a chord counts itself, claims the body, and clears up (a

@@ -46,6 +46,19 @@ def test_a_job_that_is_not_handed_out_again_ends_its_story_so() -> None:
     assert kinds(trial(wire)) == ["delivery", "strike", "recovery", "note"]
 
 
+def test_whoever_puts_a_job_back_whose_lease_has_run_out_has_not_taken_over_yet() -> None:
+    wire = struck(Wire("w1").say("db", "postgres COMMIT"), 0)
+    wire.worker = "w2"
+    wire.ask("broker", "redis EXEC", role="restore").deliver()
+    record = trial(wire, notes=("lease of 3 s ran out by itself after 3.4 s",), deliveries_after=1)
+    assert [line.text for line in story(record)][2:] == [
+        "puts a job back whose lease has run out",
+        "lease of 3 s ran out by itself after 3.4 s",
+        "w2 takes over",
+        "the broker hands the job out",
+    ]
+
+
 def test_effects_stand_where_they_happened_and_calls_without_effect_are_notes() -> None:
     wire = Wire("handler").ask("payments", "http POST /charges").ask("mail", "smtp DATA")
     effects = (

@@ -123,3 +123,17 @@ def test_a_job_that_waits_for_its_time_is_named_with_how_long_it_will() -> None:
     assert reached(quiet(LATE, seconds=2.0), seat(**held)) == said
     retried = seat(**held, ends={"j": "retrying"}, settled=1)
     assert reached(quiet(LATE, depth=1, seconds=2.0), retried) == said
+
+
+def test_a_lease_that_runs_out_by_itself_comes_on_top_of_every_patience() -> None:
+    """The job of a dead worker is on the broker, and one that lives leaves its own where it is, until it is over."""
+    waiting, left = seat(), seat(taken={"j": 0.0}, ends={"j": "succeeded"})
+
+    def going(place: Any, lease: float, **given: float) -> str:
+        rule = quiet(LATE, depth=1, seconds=0.2, silence=0.3)
+        return asyncio.run(rule.reached(place, lease=lease, **given))
+
+    assert going(waiting, 0.0) == "not quiet after 0.2 s: 1 job(s) on the broker"
+    assert going(waiting, 0.3) == "not quiet after 0.5 s: 1 job(s) on the broker"
+    assert going(left, 0.0, stuck=0.1) == "1 job(s) on the broker"
+    assert going(left, 0.3, stuck=0.1) == "not quiet after 0.5 s: 1 job(s) on the broker"

@@ -69,6 +69,14 @@ def test_the_handshake_is_control_and_hides_the_password():
     assert [unit.info.get("heartbeat", False) for unit in units["client"]][-1]
 
 
+def test_the_heartbeat_is_what_the_client_agreed_to():
+    decoder = connected()
+    assert decoder.heartbeat == 0
+    decoder.server(method(Connection.Tune(heartbeat=60), 0))
+    decoder.client(method(Connection.TuneOk(heartbeat=2), 0))
+    assert decoder.heartbeat == 2
+
+
 def test_a_publish_is_one_unit_without_a_reply():
     sent = content(PUBLISH, b"x" * 25_000, headers={"task": "shop.charge", "id": UUID}, correlation_id=UUID)
     units = talk(sent, sizes=(4096, 7))

@@ -158,3 +158,32 @@ WORDS = [
 def test_any_text_gives_statements(text):
     for statement in (*parse_sql(text), *read_words(text)):
         assert statement.verb
+
+
+@pytest.mark.parametrize(
+    ("sql", "clocks"),
+    [
+        ("select * from claims where until < now()", ("now()",)),
+        (
+            "update c set x = 1 where until < current_timestamp and day = current_date",
+            ("CURRENT_DATE", "CURRENT_TIMESTAMP"),
+        ),
+        (
+            "insert into c values (1) on conflict (id) do update set x = 1 where c.until < clock_timestamp()",
+            ("clock_timestamp()",),
+        ),
+        ("select now() - at > $1 as old from c", ("now()",)),
+        ("select * from c where age(at) > interval '1h'", ("age()",)),
+        ("select * from c where now() between a and b", ("now()",)),
+        ("delete from c where tstzrange(a, b) @> localtimestamp(0)", ("LOCALTIMESTAMP",)),
+        ("select case when until > pg_catalog.now() then 1 end from c", ("now()",)),
+        ("update c set until = now() + interval '10 min' where id = $1", ()),
+        ("insert into c (at) values (now())", ()),
+        ("select now(), age(a, b) > '1h' from c", ()),
+        ("select shop.now() > 1", ()),
+        ("select * from c where name = 'now()'", ()),
+    ],
+)
+def test_a_clock_that_is_compared_with_something_is_named(sql: str, clocks: tuple[str, ...]) -> None:
+    """One that is only written down decides nothing."""
+    assert [statement.clock for statement in parse_sql(sql)] == [clocks]
