@@ -93,12 +93,11 @@ def command(
     loaded, reference = opened_rig(project, rig)
     real = bool(options.get("real_clocks"))
     jobs = jobs_of(loaded, function, handler, case, contracts, settings.assume, producer, follow, real)
-    jobs = deployed(jobs, deploy)
     request = Request(
         command=command_line(),
         rig=loaded,
         rig_reference=reference,
-        jobs=struck_at(loaded, jobs, at),
+        jobs=struck_at(loaded, deployed(jobs, deploy), at),
         seed=fresh_seed() if settings.seed is None else settings.seed,
         reports=project.reports(reports),
         project=project.folder,

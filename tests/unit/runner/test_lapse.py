@@ -82,8 +82,8 @@ def test_a_lease_that_is_too_long_is_refused_with_what_to_type_instead() -> None
 
 def test_a_silent_worker_on_rabbitmq_is_refused_likewise() -> None:
     assert refused(ZOMBIES, RABBIT) == (
-        "--real-clocks: 3 strikes would wait until RabbitMQ gives up a worker (heartbeat of 60 s), which is longer than "
-        "the deadline of 30 s\n--deadline 4m, or a shorter broker_heartbeat for the tests"
+        "--real-clocks: 3 strikes would wait until RabbitMQ gives up a worker (heartbeat of 60 s), which is longer "
+        "than the deadline of 30 s\n--deadline 4m, or a shorter broker_heartbeat for the tests"
     )
     assert "for ever: without heartbeats" in refused(ZOMBIES, Lapse(waits=True))
 
