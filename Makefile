@@ -10,7 +10,7 @@ BIN := .venv/bin
 TEST_WORKERS ?= 2
 SOURCES := jobcheck tests scenarios conftest.py
 
-.PHONY: help setup demo test lint fix wheel bench fuzz clean
+.PHONY: help setup demo test lint fix wheel bench matrix fuzz clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf 'make %-8s %s\n' "$$name" "$$text"; done
@@ -39,6 +39,11 @@ wheel: .venv/.dev ## build the wheel, and check it in an empty environment
 bench: .venv/.dev ## run the benchmarks of tests/benchmarks: tables to paste into docs/benchmarks.md
 	@$(BIN)/python tests/benchmarks/machine.py
 	@for bench in tests/benchmarks/bench_*.py; do echo; $(BIN)/python "$$bench"; done
+
+matrix: .venv/.dev ## the cells of docs/matrix.md, leases rewound and real: 15 min (MATRIX_ARGS="zombie early")
+	@$(BIN)/python tests/benchmarks/machine.py
+	@echo
+	@PYTHONPATH=tests/benchmarks $(BIN)/python tests/matrix/matrix.py $(MATRIX_ARGS)
 
 fuzz: .venv/.fuzz ## fuzz every decoder, guided by coverage (FUZZ_ARGS="--seconds 300 redis")
 	@$(BIN)/python tests/fuzz/fuzz.py $(FUZZ_ARGS)
