@@ -147,3 +147,12 @@ def _instead(lapse: Lapse, deadline: float) -> str:
 def _time(value: float) -> str:
     """As `--deadline` is written: `45s`, `62m`."""
     return f"{-(-value // 5) * 5:.0f}s" if value <= 90 else f"{-(-value // 60):.0f}m"
+
+
+def outlived(lease: float, speed: float) -> str:
+    """What is wrong where a job takes longer than its lease."""
+    slower = ", or take a smaller speed" if speed != 1 else ""
+    return (
+        f"the job was put back into its queue while a healthy worker ran it: its lease of {lease:g} s was over; make "
+        f"the visibility timeout longer than the longest job{slower}"
+    )

@@ -19,7 +19,7 @@ from ..tap.sight import OUT, Sight
 from ..wire.amqp import AmqpDecoder
 from .expiring import expire_keys
 from .lane import Lane
-from .lapse import LEASED, Lapse, check
+from .lapse import LEASED, Lapse, check, outlived
 
 if TYPE_CHECKING:
     from .queue import QueueMode
@@ -136,10 +136,5 @@ def timed(lane: Lane) -> tuple[str, ...]:
 def shorter_than_the_job(mode: QueueMode, jobs: Sequence[str]) -> str:
     """Why a clean run is none: the broker gave its job out again while it ran. Empty where it did not."""
     lane = mode.lane
-    if not any(one.role == "restore" and one.job in jobs and one.worker != "producer" for one in lane.trace.sights):
-        return ""
-    slower = ", or take a smaller --speed" if lane.stage.speed != 1 else ""
-    return (
-        f"the job was put back into its queue while a healthy worker ran it: its lease of {mode.settings.lease:g} s "
-        f"was over; make the visibility timeout longer than the longest job{slower}"
-    )
+    mine = [one for one in lane.trace.sights if one.role == "restore" and one.job in jobs and one.worker != "producer"]
+    return outlived(mode.settings.lease, lane.stage.speed) if mine else ""

@@ -114,6 +114,8 @@ class Book:
         """The case that is being made at the moment: what the producer enqueues belongs to it."""
         self.happened: Callable[[Happening], None] = lambda event: None
         self.began = clock.now()
+        self.put_back: set[str] = set()
+        """Jobs whose lease ran out: a worker that lives has put them back into their queue."""
         self.tells = False
         """The workers' output tells when a job ends."""
         self.ended = 0
@@ -304,6 +306,8 @@ class Scribe:
                 self._book.job(asked[1]).untaken = False
         elif meaning.role == "delivery" and meaning.job:
             self._delivered(meaning.job, unit, before)
+        elif meaning.role == "restore":
+            self._book.put_back.add(meaning.job)
         elif meaning.role in ("reserve", "ack") and not unit.failed:
             if meaning.role == "reserve" and unit.kind is not Kind.REQUEST:
                 self._reserved(before)

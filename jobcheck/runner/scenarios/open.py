@@ -15,6 +15,7 @@ from ...history.records import CaseRecord, Effect
 from ...scenario.model import Scenario
 from ...tap.sight import Sight
 from .. import clocks
+from ..lapse import outlived
 from ..rig import Rig
 from .book import Book, Scribe
 from .clocks import arithmetic, loads
@@ -131,6 +132,8 @@ async def record_clean(
             raise CaseError(f"a clean case of {what} failed: {failed}")
         if problems:
             raise CaseError("; ".join(problems))
+        if world.book.put_back.intersection(made.record.jobs):
+            raise CaseError(f"a clean case of {what}: {outlived(world.settings.lease, scenario.speed)}")
         mine = tuple(one for one in effects if one.applied and one.case == made.record.id)
         shown.append((made.record, mine))
     if lane.stage.speed != 1:

@@ -113,5 +113,5 @@ def test_a_healthy_job_that_outlives_its_lease_is_no_clean_run() -> None:
         "the job was put back into its queue while a healthy worker ran it: its lease of 3 s was over; make the "
         "visibility timeout longer than the longest job"
     )
-    assert said("w1", speed=100.0).endswith("longest job, or take a smaller --speed")
+    assert said("w1", speed=100.0).endswith("longest job, or take a smaller speed")
     assert said("producer") == said("w1", "another") == "", "the harness itself rewinds by a child of the producer"
