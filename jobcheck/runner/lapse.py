@@ -39,6 +39,8 @@ class Lapse:
     heartbeat: float = 0.0
     """Seconds between two heartbeats, where there is no lease but the connection."""
     speed: float = 1.0
+    fixed: bool = False
+    """There is no faster clock for this app."""
     waits: bool = False
     """Real clocks: it is waited for."""
 
@@ -96,9 +98,11 @@ def says(strikes: Sequence[Strike], points: Sequence[Point], lapse: Lapse, told:
     if not lapse.waits or not count:
         return ""
     who = f"each of {count} strikes waits" if count > 1 else "1 strike waits"
+    fast = f" at speed {lapse.speed:g}" if lapse.speed != 1 else ""
     if not lapse.lease:
-        return f"{who} until the broker gives up a silent worker ({lapse.name}), up to {span(lapse.longest)}: {told}"
-    fast = f", {span(lapse.lease / lapse.speed)} at speed {lapse.speed:g}" if lapse.speed != 1 else ""
+        most = f"{span(lapse.longest)}{fast}"
+        return f"{who} until the broker gives up a silent worker ({lapse.name}), up to {most}: {told}"
+    fast = f", {span(lapse.lease / lapse.speed)}{fast}" if fast else ""
     late = f" (and up to {span(lapse.sweep / lapse.speed)} until a worker looks for it)" if lapse.sweep else ""
     return f"{who} for a real {lapse.name}{fast}{late}: {told}"
 
@@ -135,9 +139,7 @@ def _strikes(count: int) -> str:
 def _instead(lapse: Lapse, deadline: float) -> str:
     """What to type: a faster clock where there can be one, and a deadline that is long enough."""
     patient = f"--deadline {_time(MORE * lapse.longest)}"
-    if not lapse.lease:
-        return f"{patient}, or a shorter broker_heartbeat for the tests"
-    if lapse.speed >= FAST:
+    if lapse.speed >= FAST or lapse.fixed:
         return patient
     quick = lapse.longest * lapse.speed / FAST
     faster = f"--speed {FAST:g}" + ("" if quick <= deadline else f" --deadline {_time(MORE * quick)}")

@@ -9,6 +9,7 @@ seconds. RabbitMQ has no lease but the connection: it gives up a worker that has
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..explore.causes import Outcome
@@ -35,10 +36,11 @@ REAL_CLOCKS, YES = "real_clocks", "yes"
 def lapse_of(mode: QueueMode) -> Lapse:
     """What holds for the job under the app's settings, and by what the worker and its broker have agreed on."""
     stage, settings = mode.lane.stage, mode.settings
+    lapse = Lapse(settings.lease, settings.sweep, 0.0, stage.speed, bool(stage.kept), stage.real_clocks)
     if settings.lease:
-        return Lapse(settings.lease, settings.sweep, speed=stage.speed, waits=stage.real_clocks)
+        return lapse
     links = [link for seat in mode.crew.seats for link in seat.slot.links]
-    return Lapse(heartbeat=_heartbeat(links), speed=stage.speed, waits=stage.real_clocks)
+    return replace(lapse, heartbeat=_heartbeat(links))
 
 
 def _heartbeat(links: Iterable[Link]) -> float:
@@ -109,7 +111,7 @@ def said(mode: QueueMode, outcomes: Sequence[Outcome]) -> list[str]:
     own = f"the user's own of {settings.lease:g} s was left as it is, so its length is not proven"
     notes = [f"leases were rewound; {own}"] if settings.lease else []
     if mode.timed and faults & (LEASED if settings.lease else {ZOMBIE}):
-        faster = "" if mode.system.due_times.real else ", with --speed 100 it takes less long"
+        faster = "" if lapse.fixed or lapse.speed > 1 else ", with --speed 100 it takes less long"
         notes.append(
             f"clock: not proven: {'; '.join(mode.timed)}, whose clock does not move when {what_moved(settings.lease)}; "
             f"--real-clocks proves it{faster}"

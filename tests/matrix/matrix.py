@@ -78,6 +78,7 @@ MARKED = "Redis, safe, VT 3600 s (x100), charged once in 10 min by SQL"
 EARLY = "Redis, default (early ack)"
 BEATS = "RabbitMQ, safe, heartbeat 2 s"
 RABBIT = "RabbitMQ, safe, default heartbeat"
+RABBIT_FAST = "RabbitMQ, safe, default heartbeat (x100)"
 LATE = "RabbitMQ, `task_acks_late` only"
 RABBIT_EARLY = "RabbitMQ, default (early ack)"
 HOUR = {"speed": 100.0, "deadline": 60.0}
@@ -107,6 +108,7 @@ CELLS = (
     Cell(BEATS, "rabbit_short", GROUP, "message back, run again, 3.0 s", AGAIN),
     Cell(BEATS, "rabbit_short", ZOMBIE, "2 charges, 2 done, 4.8 s", AGAIN),
     Cell(RABBIT, "rabbit_usual", ZOMBIE, "2 charges, 2 done, 177.5 s", AGAIN, deadline=200.0),
+    Cell(RABBIT_FAST, "rabbit_usual", ZOMBIE, "2 charges, 2 done, 177.5 s", AGAIN, **HOUR),
     Cell(LATE, "rabbit_late", KILL, "run again, 1.9 s", AGAIN),
     Cell(LATE, "rabbit_late", CHILD, "lost (acknowledged as failed)", LOST),
     Cell(RABBIT_EARLY, "rabbit_early", KILL, "lost", LOST),

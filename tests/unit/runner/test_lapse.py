@@ -58,6 +58,8 @@ def test_the_plan_says_what_a_lease_costs() -> None:
     assert says(ZOMBIES, POINTS, Lapse(heartbeat=2.0, waits=True), "about 18 s") == (
         "each of 3 strikes waits until the broker gives up a silent worker (heartbeat of 2 s), up to 6 s: about 18 s"
     )
+    fast = Lapse(heartbeat=60.0, speed=100.0, waits=True)
+    assert "(heartbeat of 60 s), up to 1.8 s at speed 100: " in says(ZOMBIES, POINTS, fast, "about 5 s")
     assert says(KILLS, POINTS, Lapse(lease=3.0), "about 3 s") == says(TERMS, POINTS, SHORT, "about 3 s") == ""
 
 
@@ -77,13 +79,14 @@ def test_a_lease_that_is_too_long_is_refused_with_what_to_type_instead() -> None
         "it (37 s at speed 100), which is longer than the deadline of 30 s\n--deadline 45s"
     )
     assert refused(KILLS, Lapse(lease=600.0, waits=True)).endswith("\n--speed 100, or --deadline 12m")
+    assert refused(KILLS, Lapse(lease=600.0, fixed=True, waits=True)).endswith("\n--deadline 12m"), "no faster clock"
     assert "a strike would wait for a lease" in refused(RESETS, USUAL), "a lost reply of the broker leaves its job, too"
 
 
 def test_a_silent_worker_on_rabbitmq_is_refused_likewise() -> None:
     assert refused(ZOMBIES, RABBIT) == (
         "--real-clocks: 3 strikes would wait until RabbitMQ gives up a worker (heartbeat of 60 s), which is longer "
-        "than the deadline of 30 s\n--deadline 4m, or a shorter broker_heartbeat for the tests"
+        "than the deadline of 30 s\n--speed 100, or --deadline 4m"
     )
     assert "for ever: without heartbeats" in refused(ZOMBIES, Lapse(waits=True))
 
