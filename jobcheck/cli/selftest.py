@@ -25,9 +25,9 @@ ALL = "all"
 @click.option("--rounds", type=click.IntRange(1), default=1, metavar="N", help="How often everything is played.")
 @click.option(
     "--mode",
-    type=click.Choice(["handler", "queue", "scenario", ALL]),
+    type=click.Choice(["handler", "queue", "producer", "scenario", ALL]),
     default=ALL,
-    help="The job function alone, its queue, or scenarios in which something around it fails.",
+    help="The job function alone, its queue, what enqueues it, or scenarios in which something around it fails.",
 )
 @seed_option
 @reports_option
@@ -42,7 +42,7 @@ def command(handlers: tuple[str, ...], rounds: int, mode: str, seed: int | None,
     from ..report.screen import Screen
     from ..seeds import fresh_seed
     from ..selftest.kinds import MODES
-    from ..selftest.rounds import planted_in, play
+    from ..selftest.rounds import NO_CLOCK, clockless, planted_in, play
     from ..selftest.tally import Tally
     from .screens import out
 
@@ -59,6 +59,8 @@ def command(handlers: tuple[str, ...], rounds: int, mode: str, seed: int | None,
             played = play(number, modes, seed=first + number - 1, reports=folder, bus=bus, only=handlers)
         tally.add(played)
         _tell_round(played, rounds, screen)
+    if left := clockless(handlers):
+        screen.line(f"  not played: {', '.join(left)}: {NO_CLOCK}")
     _tell_end(tally, screen, first)
     return EXIT_OK if tally.good else EXIT_BROKEN
 

@@ -121,9 +121,13 @@ def reads(
     return found
 
 
+def point_id(upstream: str, shape: str, nth: int, side: str, label: str = "") -> str:
+    """The same in every run, and the same as ever where there is one job only; `label` names it among several."""
+    return short_id(*([label] if label else []), upstream, shape, nth, side)
+
+
 def _id(label: str, op: Operation, nth: int, side: str) -> str:
-    """The same in every run, and the same as ever where there is one job only."""
-    return short_id(*([label] if label else []), op.upstream, op.shape, nth, side)
+    return point_id(op.upstream, op.shape, nth, side, label)
 
 
 def _messages(

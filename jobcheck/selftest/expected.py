@@ -9,7 +9,7 @@ from ..checks.judge import worst
 from ..explore.causes import SETTINGS, TRANSPORT
 from ..faults.strikes import KILL
 from ..history.records import Verdict
-from .kinds import ACK, DELIVERY, END, HANDLER_MODE, RESERVE, Bad, Planted
+from .kinds import ACK, DELIVERY, END, QUEUE_MODE, RESERVE, Bad, Planted
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Expected:
 
 def expected(planted: Planted, mode: str) -> Expected:
     """What an exploration in this mode must show, by the rules of the kill and of Celery on Redis."""
-    if mode == HANDLER_MODE:
+    if mode != QUEUE_MODE:  # no broker takes part
         return _expected(planted, mode, planted.steps, f"after {planted.steps[-1]}", {})
     lost = {}
     if planted.must_happen and KILL in planted.faults:

@@ -8,10 +8,11 @@ from ..checks.contracts import AT_MOST, Contract, at_least_once, exactly_once
 from ..explore.causes import HANDLER
 from ..faults.strikes import KILL
 
-HANDLER_MODE, QUEUE_MODE, SCENARIO_MODE = "handler", "queue", "scenario"
+HANDLER_MODE, QUEUE_MODE, PRODUCER_MODE, SCENARIO_MODE = "handler", "queue", "producer", "scenario"
 EXPLORED = (HANDLER_MODE, QUEUE_MODE)
-"""In these a job is struck at its points; in the third one it runs while something around it fails."""
-MODES = (*EXPLORED, SCENARIO_MODE)
+"""In these a job is struck at its points; then there is what enqueues it, and what runs while something around it
+fails."""
+MODES = (*EXPLORED, PRODUCER_MODE, SCENARIO_MODE)
 WRONG, RIGHT = "wrong", "right"
 
 END = "the end"
@@ -80,6 +81,14 @@ class Planted:
     """What fails there, in two or three words."""
     breaks: tuple[str, ...] = ()
     """The expectations of the scenario that must not hold, as they begin in a report."""
+    rig: str = "club"
+    """Which of the app's rigs runs it."""
+    deploy: str = ""
+    """The folder of the app's next version, where that is deployed."""
+    speed: float = 1.0
+    """How many times as fast the app lives."""
+    only: tuple[str, str] | None = None
+    """Fault and message of the one strike that it is put under; None: all of its families."""
 
     @property
     def must_happen(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..checks.contracts import at_most_once, exactly_once
 from ..explore.causes import SETTINGS
 from .alive import ALIVE
+from .around import AROUND
 from .in_trouble import IN_TROUBLE
 from .kinds import (
     BOOKED,
@@ -271,4 +272,4 @@ _RIGHT = (
     ),
 )
 
-PLANTED = _WRONG + _RIGHT + ALIVE + QUEUED + IN_TROUBLE
+PLANTED = _WRONG + _RIGHT + ALIVE + QUEUED + AROUND + IN_TROUBLE

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from ..clock import REAL
@@ -12,12 +13,12 @@ from ..errors import Aborted, JobcheckError
 from ..events import Bus
 from ..history.report import Report
 from ..runner import facade
-from ..runner.facade import Job, Request, Result
-from ..runner.rig import load_rig
-from ..runner.samples import sample
+from ..runner.facade import Request, Result
 from ..runner.scenarios.campaign import run_scenarios
+from ..services.find import faketime
+from .asked import NO_CLOCK, requests
 from .compare import Compared, compare
-from .kinds import EXPLORED, HANDLER_MODE, MODES, SCENARIO_MODE, Planted
+from .kinds import EXPLORED, MODES, SCENARIO_MODE, Planted
 from .planted import PLANTED
 from .runs import played_runs, runs_request
 
@@ -31,7 +32,8 @@ class Round:
     compared: tuple[Compared, ...]
     seconds: float
     results: tuple[Result, ...] = ()
-    """What was explored, and the scenarios; what the round has not come to when it broke off is missing."""
+    """What was explored, a run for each rig of the app and each clock, and the scenarios; what the round has not come
+    to when it broke off is missing."""
     broke: str = ""
     """Why it broke off."""
 
@@ -51,59 +53,41 @@ def planted_in(modes: Sequence[str], only: Sequence[str] = ()) -> list[tuple[Pla
         (planted, mode)
         for mode in modes
         for planted in PLANTED
-        if mode in planted.modes and (not only or planted.name in only)
+        if mode in planted.modes and (not only or planted.name in only) and planted.name not in clockless()
     ]
+
+
+def clockless(only: Sequence[str] = ()) -> list[str]:
+    """Names of what is not played on this machine, because it has no faster clock."""
+    return [] if faketime() else [one.name for one in PLANTED if one.speed != 1 and (not only or one.name in only)]
 
 
 def request_for(
     seed: int, modes: Sequence[str] = EXPLORED, *, reports: Path = Path("reports"), only: Sequence[str] = ()
 ) -> Request:
-    """The explorations of one round as a run; its report says of each subject whether it came out as planted."""
-    path = sample("apps", "selftest", "rig.py")
-    reference = f"{path}:club"
-    jobs = [_job(str(path), planted, mode) for planted, mode in planted_in(modes, only)]
-    return Request(
-        command="jobcheck selftest",
-        rig=load_rig(reference),
-        rig_reference=reference,
-        jobs=jobs,
-        name="selftest",
-        seed=seed,
-        reports=reports,
-        finish=finish,
-    )
+    """The first run of one round's explorations; its report says of each subject whether it came out as planted."""
+    return requests(planted_in(modes, only), seed, reports, finish)[0]
 
 
 def _explored(
     seed: int, modes: Sequence[str], *, reports: Path, bus: Bus, only: Sequence[str]
-) -> tuple[Result | None, list[Compared]]:
-    """None when nothing of it is wanted. Raises JobcheckError when it breaks off."""
-    modes = [mode for mode in modes if mode in EXPLORED]
-    if not planted_in(modes, only):
-        return None, []
-    request = request_for(seed, modes, reports=reports, only=only)
-    result = facade.run(lambda: facade.explore(request, bus))
-    return result, compared(result.report)
+) -> Iterator[tuple[Result, list[Compared]]]:
+    """Run by run. Raises JobcheckError when it breaks off."""
+    modes = [mode for mode in modes if mode != SCENARIO_MODE]
+    for request in requests(planted_in(modes, only), seed, reports, finish):
+        result = facade.run(partial(facade.explore, request, bus))
+        yield result, compared(result.report)
 
 
 def _ran(
     seed: int, modes: Sequence[str], *, reports: Path, bus: Bus, only: Sequence[str]
-) -> tuple[Result | None, list[Compared]]:
+) -> Iterator[tuple[Result, list[Compared]]]:
     """The same for the scenarios."""
     planted = [one for one, _ in planted_in([SCENARIO_MODE] if SCENARIO_MODE in modes else [], only)]
-    if not planted:
-        return None, []
-    request = runs_request(planted, seed, reports=reports)
-    result = facade.run(lambda: run_scenarios(request, bus))
-    return result, played_runs(planted, result.report)
-
-
-def _job(path: str, planted: Planted, mode: str) -> Job:
-    function, handler = f"{path}:enqueue_{planted.kind}_{planted.name}", ""
-    if mode == HANDLER_MODE:
-        function, handler = f"{path}:member", f"club.{planted.kind}:{planted.name}"
-    job = Job(planted.name, mode, function, handler, planted.contracts, faults=planted.faults)
-    return replace(job, max_points=planted.strikes)
+    if planted:
+        request = runs_request(planted, seed, reports=reports)
+        result = facade.run(lambda: run_scenarios(request, bus))
+        yield result, played_runs(planted, result.report)
 
 
 def compared(report: Report) -> list[Compared]:
@@ -141,11 +125,14 @@ def play(
     broke = ""
     try:
         for part in (_explored, _ran):
-            result, found = part(seed, modes, reports=reports, bus=bus, only=only)
-            results += [result] if result is not None else []
-            items += found
+            for result, found in part(seed, modes, reports=reports, bus=bus, only=only):
+                results.append(result)
+                items += found
     except Aborted:
         raise
     except JobcheckError as error:
         broke = str(error)
     return Round(number, seed, tuple(items), REAL.now() - started, tuple(results), broke)
+
+
+__all__ = ["NO_CLOCK", "Round", "clockless", "compared", "finish", "planted_in", "play", "request_for"]

@@ -18,6 +18,7 @@ from jobcheck.cli.selftest import command
 from jobcheck.events import Bus
 from jobcheck.explore.causes import TRANSPORT
 from jobcheck.history.report import Coverage, FindingReport, PointReport, StrikeReport, SubjectReport
+from jobcheck.selftest.around import AROUND
 from jobcheck.selftest.compare import Compared, compare, point_name
 from jobcheck.selftest.expected import expected
 from jobcheck.selftest.kinds import ACK, DELIVERY, HANDLER_MODE, QUEUE_MODE, RESERVE, RIGHT, WRONG, Planted
@@ -76,15 +77,16 @@ def test_every_bug_is_somewhere_and_no_right_handler_has_one() -> None:
 
 def test_each_planted_handler_stands_in_the_app_and_none_is_forgotten() -> None:
     app = Path(__file__).parents[2] / "scenarios" / "apps" / "selftest" / "club"
-    for kind, names, trouble in (
-        (WRONG, "", False),
-        (RIGHT, "", False),
-        (WRONG, "_in_trouble", True),
-        (RIGHT, "_in_trouble", True),
-    ):
-        text = (app / f"{kind}{names}.py").read_text()
-        mine = [one.name for one in PLANTED if one.kind == kind and bool(one.scenario) == trouble]
-        assert re.findall(r"^@app\.task.*\ndef (\w+)\(", text, re.MULTILINE) == mine
+
+    def stands_in(planted: Planted) -> str:
+        about = "_in_trouble" if planted.scenario else "_around" if planted in AROUND else ""
+        return f"{planted.kind}{about}.py"
+
+    for name in {stands_in(planted) for planted in PLANTED}:
+        mine = [planted.name for planted in PLANTED if stands_in(planted) == name]
+        named = r"^@app\.task.*\ndef (\w+)\(|^def (\w+)\(email"
+        found = re.findall(named, (app / name).read_text(), re.MULTILINE)
+        assert [job or producer for job, producer in found] == mine
 
 
 # How differences are told: reports made by hand, as they should be, and then spoilt.

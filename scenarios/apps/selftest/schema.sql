@@ -66,3 +66,15 @@ create table job_effects (
     key text primary key,
     created_at timestamptz not null default now()
 );
+
+-- Jobs that are to be enqueued for a member.
+create table wishes (
+    member_id bigint primary key references members (id),
+    fulfilled boolean not null default false
+);
+
+-- Who charges a member at the moment, and for how long nobody else does.
+create table claims (
+    member_id bigint primary key references members (id),
+    until timestamptz not null
+);

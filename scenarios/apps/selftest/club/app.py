@@ -4,11 +4,9 @@ from celery import Celery
 
 from . import settings
 
-app = Celery(
-    "club",
-    broker=settings.BROKER_URL,
-    include=["club.wrong", "club.right", "club.wrong_in_trouble", "club.right_in_trouble"],
-)
+KINDS = [f"club.{kind}{about}" for kind in ("wrong", "right") for about in ("", "_around", "_in_trouble")]
+
+app = Celery("club", broker=settings.BROKER_URL, include=[*KINDS, "club.bookings"])
 app.conf.update(
     task_ignore_result=True,
     task_serializer="json",

@@ -208,3 +208,37 @@ def take_mail(tx: psycopg.Connection) -> int | None:
         "delete from mails where id = (select min(id) from mails) returning member_id",
     ).fetchone()
     return row[0] if row else None
+
+
+def wish(tx: psycopg.Connection, member_id: int) -> None:
+    """Somebody is to enqueue the member's welcome."""
+    tx.execute("insert into wishes (member_id) values (%s)", (member_id,))
+
+
+def wished(tx: psycopg.Connection) -> list[int]:
+    """Members whose welcome is still to be enqueued, in order."""
+    rows = tx.execute("select member_id from wishes where not fulfilled order by member_id").fetchall()
+    return [member_id for (member_id,) in rows]
+
+
+def set_fulfilled(tx: psycopg.Connection, member_id: int) -> None:
+    tx.execute("update wishes set fulfilled = true where member_id = %s", (member_id,))
+
+
+class SomebodyElse(Exception):
+    """Another job is at it; come again."""
+
+
+CLAIM_SECONDS = 150
+CLAIM_WAITS = {"autoretry_for": (Exception,), "retry_backoff": 60, "retry_jitter": False, "max_retries": 2}
+"""Retries after 60 and 120 s: the last one comes 30 s after the claim has run out."""
+
+
+def claim_for_a_while(tx: psycopg.Connection, member_id: int) -> None:
+    """Raises SomebodyElse while an earlier claim lasts."""
+    sql = (
+        "insert into claims (member_id, until) values (%s, now() + make_interval(secs => %s)) "
+        "on conflict (member_id) do update set until = excluded.until where claims.until < now()"
+    )
+    if tx.execute(sql, (member_id, CLAIM_SECONDS)).rowcount == 0:
+        raise SomebodyElse(f"member {member_id}")

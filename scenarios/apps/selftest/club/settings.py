@@ -10,5 +10,5 @@ SMTP_HOST = os.environ["SMTP_HOST"]
 SMTP_PORT = int(os.environ["SMTP_PORT"])
 STATEMENTS = os.environ.get("STATEMENTS", "statements")
 
-TIMEOUT = 10
+TIMEOUT = int(os.environ.get("TIMEOUT", "10"))
 """Seconds that any call to another system may take."""
