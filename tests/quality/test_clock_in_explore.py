@@ -60,11 +60,3 @@ def test_a_claim_that_ends_before_the_retries_do_is_found_by_the_clock(tmp_path:
     (finding,) = item.findings
     assert finding.effect == CHARGES
     assert max(line.at for line in finding.story) >= 900, "times in the story are the job's own"
-
-
-def test_a_charge_that_the_provider_recognises_stands_the_same_strike(tmp_path: Path) -> None:
-    item, _ = run("charge_claimed_with_key", tmp_path)
-    (strike,) = item.strikes
-    assert (strike.fired, strike.verdict) == (True, "ok"), item.problem
-    assert item.findings == ()
-    assert strike.seconds >= 9
