@@ -6,16 +6,18 @@ import contextlib
 import errno
 import importlib
 import os
+import select
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from typing import TextIO
 
 import click
 
 from .. import __version__
 from ..config import nearest
-from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, Aborted, JobcheckError
+from ..errors import EXIT_OK, EXIT_UNKNOWN, EXIT_USAGE, JobcheckError, Stopped
 
 COMMANDS = {
     "demo": "Find the planted bugs of the sample shop, and none where there is none.",
@@ -88,6 +90,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code. Errors are told on stderr, in a line or two."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    patient = True
     try:
         with _terminable():
             code = _invoke([word for word in words if word != "--debug"])
@@ -95,16 +98,34 @@ def run(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Who read our output has gone. Nothing is left to say, and Python's own flush at the end must not fail either.
-        _drop_output()
+        # Who read our output has gone. Nothing is left to say.
         return EXIT_UNKNOWN
     except (KeyboardInterrupt, click.Abort):
+        patient = False
         _say("stopped by Ctrl-C")
         return EXIT_UNKNOWN
     except Exception as error:
         if debug:
             raise
+        patient = not isinstance(error, Stopped)
         return _told(error)
+    finally:
+        _let_go(sys.stdout, patient=patient)
+        _let_go(sys.stderr, patient=patient)
+
+
+def _let_go(stream: TextIO | None, *, patient: bool) -> None:
+    """Leaves nothing to Python's own flush at the end: that one waits for a reader who reads nothing, for ever, and
+    makes the exit code 120 where nothing can be written. Whoever was stopped does not wait for a reader at all."""
+    if stream is None:
+        return
+    try:
+        if patient or select.select([], [stream], [], 0)[1]:
+            stream.flush()
+            return
+    except (OSError, ValueError):
+        pass  # full, broken or closed
+    _drop(stream)
 
 
 @contextlib.contextmanager
@@ -112,7 +133,7 @@ def _terminable() -> Iterator[None]:
     """SIGTERM is a clean end with a message also where no run is going on: while reports are read or written."""
 
     def end(*_: object) -> None:
-        raise Aborted("stopped by SIGTERM")
+        raise Stopped("stopped by SIGTERM")
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -124,9 +145,9 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _drop_output() -> None:
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _drop(stream: TextIO) -> None:
+    with contextlib.suppress(OSError, ValueError):  # it has no file, or is closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _invoke(words: list[str]) -> int:
@@ -147,7 +168,6 @@ def _told(error: Exception) -> int:
         _say(error.format_message().rstrip("."), f"{place} --help")
         return EXIT_USAGE
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        _drop_output()
         _say(f"cannot write {error.filename or 'the output'}: {error.strerror}", "free some space")
         return EXIT_UNKNOWN
     _say(f"a bug in jobcheck: {type(error).__name__}: {error}", "the same command with --debug shows where")
