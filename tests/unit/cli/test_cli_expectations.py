@@ -116,6 +116,13 @@ def test_a_typing_error_in_a_file_is_told_with_the_nearest_name(rig):
     assert caught.value.hint == "did you mean put_naive?"
 
 
+def test_a_file_that_makes_its_functions_by_itself_has_whatever_is_asked_for(rig, tmp_path):
+    """Nobody knows them before it is run (PEP 562)."""
+    file = tmp_path / "made.py"
+    file.write_text("def __getattr__(name):\n    return print\n")
+    assert queue_job(rig, f"{file}:put_anything").function == f"{file}:put_anything"
+
+
 def test_a_file_that_is_not_there_is_told(rig):
     with pytest.raises(UsageError, match=r"cannot read .*nowhere\.py: No such file"):
         queue_job(rig, "nowhere.py:put")

@@ -1,5 +1,6 @@
 """The jobs of `wrong_in_trouble.py`, in the same order, as they should be: each outlasts what fails around it."""
 
+import contextlib
 import time
 
 import requests
@@ -62,10 +63,11 @@ def tries_that_raise(member_id: int) -> None:
     with db.transaction() as tx:
         if db.claim(tx, f"dues:{member_id}"):
             for _ in range(3):
-                if (reply := world.ask_for_charge(db.member(tx, member_id), key=f"dues:{member_id}")).ok:
-                    break
+                with contextlib.suppress(requests.HTTPError):
+                    world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
+                    return
                 time.sleep(0.1)
-            reply.raise_for_status()
+            raise RuntimeError("three tries, and no good answer")
 
 
 @app.task(**KEEPS_TRYING)
@@ -75,7 +77,7 @@ def waits_as_told(member_id: int) -> None:
         if db.claim(tx, f"dues:{member_id}"):
             while (reply := world.ask_for_charge(db.member(tx, member_id), key=f"dues:{member_id}")).status_code == 429:
                 time.sleep(int(reply.headers["Retry-After"]))
-            reply.raise_for_status()
+            world.made(reply)
 
 
 @app.task(**KEEPS_TRYING)
@@ -83,9 +85,7 @@ def answer_understood(member_id: int) -> None:
     """An answer that does not name the charge ends the run before its marker."""
     with db.transaction() as tx:
         if db.claim(tx, f"dues:{member_id}"):
-            reply = world.ask_for_charge(db.member(tx, member_id), key=f"dues:{member_id}")
-            reply.raise_for_status()
-            reply.json()["id"]
+            world.charge(db.member(tx, member_id), key=f"dues:{member_id}")
 
 
 @app.task(**{**KEEPS_TRYING, "max_retries": 6})
@@ -94,7 +94,7 @@ def from_where_it_stopped(member_id: int) -> None:
     with db.transaction() as tx:
         member = db.member(tx, member_id)
         for line in range(db.lines_booked(tx, member_id), db.LINES):
-            world.ask_for_charge(member, f"dues:{member_id}:{line}", line + 1).raise_for_status()
+            world.made(world.ask_for_charge(member, f"dues:{member_id}:{line}", line + 1))
             db.set_lines_booked(tx, member_id, line + 1)
             tx.commit()
 

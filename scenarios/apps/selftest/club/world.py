@@ -14,7 +14,7 @@ from .db import Member
 
 def charge(member: Member, key: str = "") -> None:
     """Charges the member's dues. With `key`, the provider charges a repeated call once."""
-    ask_for_charge(member, key).raise_for_status()
+    made(ask_for_charge(member, key))
 
 
 def ask_for_charge(member: Member, key: str = "", line: int = 0) -> requests.Response:
@@ -31,6 +31,12 @@ def order(member_id: int, books: str) -> None:
     headers = {"Idempotency-Key": f"order:{member_id}"}
     url = f"{settings.PAYMENTS_URL}/orders"
     requests.post(url, json=body, headers=headers, timeout=settings.TIMEOUT).raise_for_status()
+
+
+def made(reply: requests.Response) -> str:
+    """The id of the charge. Raises when the answer is an error, or does not name the charge."""
+    reply.raise_for_status()
+    return str(reply.json()["id"])
 
 
 def charge_stubbornly(member: Member, key: str = "") -> None:
