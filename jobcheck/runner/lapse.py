@@ -146,6 +146,16 @@ def _instead(lapse: Lapse, deadline: float) -> str:
     return f"{faster}, or {patient}"
 
 
+def in_a_file(lapse: Lapse, drain: float) -> str:
+    """The same for a scenario file."""
+    patient = f"timeouts: {{drain: {_time(MORE * lapse.longest)}}}"
+    if lapse.speed >= FAST or lapse.fixed:
+        return patient
+    quick = lapse.longest * lapse.speed / FAST
+    more = "" if quick <= drain else f" and timeouts: {{drain: {_time(MORE * quick)}}}"
+    return f"clock: {{real: true, speed: {FAST:g}}}{more}, or {patient}"
+
+
 def _time(value: float) -> str:
     """As `--deadline` is written: `45s`, `62m`."""
     return f"{-(-value // 5) * 5:.0f}s" if value <= 90 else f"{-(-value // 60):.0f}m"

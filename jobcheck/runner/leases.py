@@ -12,22 +12,27 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..clock import span
+from ..errors import UsageError
 from ..explore.causes import Outcome
 from ..faults.strikes import ZOMBIE, kind_of
 from ..history.records import Strike
+from ..scenario.model import Scenario
+from ..systems.contract import Settings
 from ..tap.link import Link
 from ..tap.sight import OUT, Sight
 from ..wire.amqp import AmqpDecoder
 from .expiring import expire_keys
 from .lane import Lane
-from .lapse import LEASED, Lapse, check, outlived
+from .lapse import LEASED, Lapse, check, in_a_file, outlived
 
 if TYPE_CHECKING:
     from .queue import QueueMode
     from .queue_strikes import Struck
+    from .stage import Stage
 
 REWOUND = "rewound"
-REAL = "run out by themselves (--real-clocks)"
+REAL = "run out by themselves (real clocks)"
 """What a report says of the leases, in its environment."""
 REAL_CLOCKS, YES = "real_clocks", "yes"
 """Among the options of a remembered finding: nothing was rewound when it was found."""
@@ -98,6 +103,18 @@ def check_plan(mode: QueueMode, strikes: Sequence[Strike]) -> None:
     """Raises UsageError where a strike of the plan would wait for longer than a job may take."""
     if not mode.at:
         check(strikes, mode.points, lapse_of(mode), mode.lane.stage.deadline)
+
+
+def check_drain(settings: Settings, stage: Stage, scenario: Scenario) -> None:
+    """Raises UsageError where a scenario would be given up before a lease has run out."""
+    lapse = Lapse(settings.lease, settings.sweep, 0.0, stage.speed, bool(stage.kept), stage.real_clocks)
+    drain = scenario.timeouts.drain
+    if lapse.lease and lapse.longest > drain:
+        raise UsageError(
+            f"{scenario.where.lead('clock')}a {lapse.name} and up to {lapse.sweep:g} s until a worker looks for it are "
+            f"{span(lapse.longest)} of real time, and the time to drain is {drain:g} s",
+            hint=in_a_file(lapse, drain),
+        )
 
 
 def said(mode: QueueMode, outcomes: Sequence[Outcome]) -> list[str]:

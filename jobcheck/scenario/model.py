@@ -158,6 +158,8 @@ class Scenario:
     """The taps are proxies of Toxiproxy's HTTP API meanwhile, so that faults can be set by hand too."""
     speed: float = 1.0
     """How much faster than real time workers and producers live; all times of the file are of their clock."""
+    real_clocks: bool = False
+    """Leases run out by themselves; nothing is rewound."""
     file: str = ""
     where: Where = field(default=NOWHERE, compare=False)
 

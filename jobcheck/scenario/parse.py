@@ -41,6 +41,7 @@ def _scenario(fields: Fields, file: str) -> Scenario:
     workers = fields.get("workers", _workers, 2)
     names = [f"w{number}" for number in range(1, workers + 1)]
     versions: Mapping[str, str] = fields.get("versions", _versions, {})
+    speed, real = fields.get("clock", _clock, (1.0, False))
     return Scenario(
         title=fields.need("title", partial(Value.text, expected="a title"), "", "one line that says what is claimed"),
         rig=fields.need("rig", _rig, "", "the app under test, such as apps/invoices/rig.py:shop"),
@@ -54,19 +55,23 @@ def _scenario(fields: Fields, file: str) -> Scenario:
         versions=versions,
         engine=fields.get("engine", lambda value: value.one_of(ENGINES, "engine"), EMBEDDED),
         toxiproxy=fields.get("toxiproxy", Value.truth, False),
-        speed=fields.get("clock", _speed, 1.0),
+        speed=speed,
+        real_clocks=real,
         file=file,
         where=fields.where,
     )
 
 
-def _speed(value: Value) -> float:
+def _clock(value: Value) -> tuple[float, bool]:
+    """How fast it goes, and whether leases run out by themselves."""
     fields = value.fields("a clock such as {speed: 100}")
-    fields.only(("speed",), "field of the clock")
-    speed = fields.need("speed", lambda item: item.whole("how many times as fast, such as 100"), 1, "how fast it goes")
+    fields.only(("speed", "real"), "field of the clock")
+    real = fields.get("real", Value.truth, False)
+    times = partial(Value.whole, expected="how many times as fast, such as 100")
+    speed = fields.get("speed", times, 1) if real else fields.need("speed", times, 1, "how fast it goes")
     if speed > MOST_SPEED:
         raise value.wrong(f"a speed of at most {MOST_SPEED}")
-    return float(speed)
+    return float(speed), real
 
 
 def _rig(value: Value) -> str:

@@ -15,6 +15,7 @@ from jobcheck.history.report import SubjectReport
 from jobcheck.runner import facade, leases
 from jobcheck.runner.facade import Job, Request
 from jobcheck.runner.rig import load_rig
+from jobcheck.runner.scenarios.campaign import run_scenario
 from jobcheck.systems.celery.on_redis import OnRedis
 
 from . import bad_day, tiny
@@ -81,7 +82,7 @@ def test_a_zombie_with_a_real_lease_ends_as_one_whose_lease_was_rewound(
     (ran_out,) = [line for line in story if line.startswith("lease of 3 s ran out by itself after ")]
     assert float(ran_out.split()[-2]) >= 3
     assert "puts a job back whose lease has run out" in story, "the worker did that, and nobody else"
-    assert said == "run out by themselves (--real-clocks)"
+    assert said == "run out by themselves (real clocks)"
     assert takes.endswith(
         "1 strike waits for a real lease of 3 s (and up to 1 s until a worker looks for it): about 4 s"
     )
@@ -96,6 +97,25 @@ def test_a_lease_of_minutes_runs_out_by_itself_on_a_faster_clock(tmp_path: Path)
     assert "1 strike waits for a real lease of 300 s, 3 s at speed 100 (and up to 1 s" in takes
     (ran_out,) = [line for line in lines(real) if line.startswith("lease of 300 s ran out by itself after ")]
     assert float(ran_out.split()[-2]) >= 300, "in the job's own time"
+
+
+def test_a_scenario_waits_for_real_leases_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, f'app.conf.broker_transport_options = {{"visibility_timeout": 3, {SWEEPS}}}')
+    slow = tiny.TWICE + "    import time; time.sleep(0.3)\n"
+    (tmp_path / "tiny.py").write_text((tmp_path / "tiny.py").read_text().replace(tiny.TWICE, slow))
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "title: real\nrig: rig.py:tiny\nclock: {real: true}\nworkload: {enqueue: enqueue, count: 2, rate: 4/s}\n"
+        "faults:\n  - {kill: tree, at: 0.1s}\nexpect:\n  - at_least_once: mark done\n"
+    )
+    rewound = []
+    monkeypatch.setattr(OnRedis, "rewind", lambda *given: rewound.append(given))
+    bus = Bus()
+    (scenario,) = facade.run(lambda: run_scenario(file, bus, seed=7, reports=tmp_path / "reports")).report.scenarios
+    assert (scenario["verdict"], scenario["counts"]["ok"], rewound) == ("ok", 2, []), scenario["problem"]
+    assert scenario["jobs"]["deliveries"] == 3
+    assert scenario["leases"] == "run out by themselves (real clocks)"
+    assert "leases of workers that were gone ran out by themselves: nothing was rewound" in scenario["notes"]
 
 
 def test_a_lease_that_nobody_waits_for_is_refused_before_anything_is_struck(tmp_path: Path) -> None:

@@ -132,7 +132,8 @@ class Actor:
 
     async def rewind_stranded(self) -> int:
         """Expires the lease of what was taken on connections that are gone; how many there were."""
-        tags = self.world.book.stranded(self._not_due)
+        real = self.world.lane.stage.real_clocks
+        tags = self.world.book.stranded(self._not_due) if not real else []
         if tags:
             await self._recover(Fallen((), tuple(tags)))
         return len(tags)
@@ -307,6 +308,10 @@ class Actor:
         system = world.lane.rig.system
         tags = [tag for tag in fallen.tags if tag]
         if not tags:
+            return
+        if world.lane.stage.real_clocks:
+            if world.settings.lease:
+                world.note("leases of workers that were gone ran out by themselves: nothing was rewound")
             return
         if not self.troubles.well(system.broker):
             self._owed.append(fallen)

@@ -157,7 +157,12 @@ async def _on_lanes(
             at, one = waiting.pop()
             place = logs / f"{at + 1}-{one.path.stem}"
             async with Stage(
-                seed=one.seed, bus=bus, logs=place, redaction=request.redaction, speed=one.scenario.speed
+                seed=one.seed,
+                bus=bus,
+                logs=place,
+                redaction=request.redaction,
+                speed=one.scenario.speed,
+                real_clocks=one.scenario.real_clocks,
             ) as stage:
                 done[at] = await _one(one, stage, bus, journal, request.hands, alone=len(loaded) == 1)
                 redacted += stage.redactor.count

@@ -21,6 +21,7 @@ from ...history.records import CaseRecord
 from ...scenario.model import Scenario
 from ...scenario.planning import plan as plan_of
 from ...tap.sight import Sight
+from .. import leases
 from ..boots import ZYGOTE
 from ..byhand import Hands
 from ..clocks import out_of_reach
@@ -102,6 +103,8 @@ class ScenarioRun:
         self._actor = Actor(self._world, self._did)
         self._hand = Hand(self._world, self._did)
         self._calm = Calm(self._world, self._actor, lambda: False)
+        if self.scenario.faults and self.scenario.real_clocks:
+            leases.check_drain(self._world.settings, self.lane.stage, self.scenario)
         try:
             await start_all(self._world)
             self._baseline = await record_clean(
@@ -359,6 +362,7 @@ class ScenarioRun:
             "versions": dict(scenario.versions),
             "engine": self.lane.network.describe,
             "speed": scenario.speed,
+            "leases": leases.REAL if scenario.real_clocks else leases.REWOUND,
             "clock": self.lane.stage.clock_words,
             "workload": {
                 "enqueue": scenario.workload.enqueue,

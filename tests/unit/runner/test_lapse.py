@@ -9,7 +9,7 @@ import pytest
 
 from jobcheck.errors import UsageError
 from jobcheck.history.records import Point, Strike
-from jobcheck.runner.lapse import NONE, Lapse, check, says, takes, waiting
+from jobcheck.runner.lapse import NONE, Lapse, check, in_a_file, says, takes, waiting
 from jobcheck.runner.leases import shorter_than_the_job
 
 ROLES = ("delivery", "reserve", "", "", "ack")
@@ -104,6 +104,14 @@ def test_a_silent_worker_on_rabbitmq_is_refused_likewise() -> None:
 )
 def test_what_is_short_or_not_waited_for_is_fine(strikes: list[Strike], lapse: Lapse, deadline: float) -> None:
     check(strikes, POINTS, lapse, deadline)
+
+
+def test_a_scenario_that_is_over_before_a_lease_is_says_what_to_write() -> None:
+    assert in_a_file(USUAL, 60.0) == "clock: {real: true, speed: 100}, or timeouts: {drain: 74m}"
+    assert in_a_file(USUAL, 30.0) == (
+        "clock: {real: true, speed: 100} and timeouts: {drain: 45s}, or timeouts: {drain: 74m}"
+    )
+    assert in_a_file(FAST, 30.0) == "timeouts: {drain: 45s}"
 
 
 def test_a_healthy_job_that_outlives_its_lease_is_no_clean_run() -> None:

@@ -91,7 +91,7 @@ def test_every_field_of_a_file_is_read() -> None:
     assert (scenario.worker_names, scenario.seed, scenario.engine) == (("w1", "w2", "w3"), 7, "toxiproxy")
     assert (scenario.timeouts.ready, scenario.timeouts.drain, scenario.timeouts.trial) == (20.0, 90.0, 600.0)
     assert scenario.versions == {"v1": "apps/v1", "v2": "apps/v2"}
-    assert (scenario.speed, small().speed) == (100.0, 1.0)
+    assert (scenario.speed, scenario.real_clocks, small().speed, small().real_clocks) == (100.0, False, 1.0, False)
     assert scenario.settle == ("run_relay",)
     assert scenario.faults == (
         Kill(trigger=Trigger(every=3.0, during=Span(5.0, 20.0))),
@@ -380,3 +380,11 @@ def test_values_without_end_are_refused() -> None:
     """An alias may name what it stands in."""
     with pytest.raises(UsageError, match=r"x.yaml:3: .*nested too deep"):
         small(workload="{enqueue: f, count: 1, rate: 1/s, values: {a: {b: &x {c: *x}}}}")
+
+
+def test_a_clock_may_be_real_faster_or_both() -> None:
+    told = {text: small(clock=text) for text in ("{real: true}", "{real: true, speed: 100}", "{speed: 5, real: no}")}
+    assert [(one.real_clocks, one.speed) for one in told.values()] == [(True, 1.0), (True, 100.0), (False, 5.0)]
+    for text, why in (("{}", "how fast it goes"), ("{real: 3}", "true or false"), ("{real: true, sped: 1}", "sped")):
+        with pytest.raises(UsageError, match=why):
+            small(clock=text)
