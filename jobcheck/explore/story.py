@@ -10,6 +10,8 @@ from ..history.report import StoryLine
 from .points import PRODUCER
 
 QUIET_SHAPES = ("postgres BEGIN", "postgres SET", "postgres ROLLBACK", "postgres SHOW", "postgres DISCARD")
+RAN_OUT = "ran out by itself"
+"""Of a note on a lease: it is told where the job is put back."""
 SAYS = {
     "delivery": "the broker hands the job out",
     "reserve": "reserves the job (it can be redelivered from here on)",
@@ -36,6 +38,9 @@ def story(trial: TrialRecord) -> tuple[StoryLine, ...]:
             lines.append(strike_line(trial, op))
             lines.extend(StoryLine("jobcheck", note, kind="recovery", at=op.at) for note in trial.notes)
             struck = told = True
+        if struck and op.role == "restore" and op.way == "out":
+            lines.append(_put_back(trial, op))
+            continue
         if not shown(op) or (struck and op.worker == PRODUCER):
             continue  # after the strike the producer's child only runs the recovery, which has a line of its own
         lines.append(line_of(op))
@@ -102,9 +107,16 @@ def strike_line(trial: TrialRecord, op: Operation) -> StoryLine:
     return StoryLine("jobcheck", text, op.upstream, "strike", op.way, op.at)
 
 
+def _put_back(trial: TrialRecord, op: Operation) -> StoryLine:
+    """A worker found that the lease of a job is over."""
+    lease = next((note for note in trial.notes if RAN_OUT in note), "")
+    text = f"{lease}: {op.worker} puts the job back into its queue" if lease else f"{op.worker} {SAYS['restore']}"
+    return StoryLine("jobcheck", text, op.upstream, "recovery", at=op.at)
+
+
 def _recovery(trial: TrialRecord, op: Operation | None) -> list[StoryLine]:
     at = op.at if op is not None else trial.seconds
-    lines = [StoryLine("jobcheck", note, kind="recovery", at=at) for note in trial.notes]
+    lines = [StoryLine("jobcheck", note, kind="recovery", at=at) for note in trial.notes if RAN_OUT not in note]
     if op is None:
         lines.append(StoryLine("jobcheck", "a new worker is there, and the queue is empty", kind="recovery", at=at))
         if not trial.deliveries_after:

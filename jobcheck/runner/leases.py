@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ..clock import span
 from ..errors import UsageError
 from ..explore.causes import Outcome
+from ..explore.story import RAN_OUT
 from ..faults.strikes import ZOMBIE, kind_of
 from ..history.records import Strike
 from ..scenario.model import Scenario
@@ -76,7 +77,7 @@ def ran_out(struck: Struck, lapse: Lapse) -> None:
         back = _first(one for one in sights if one.seq > since.seq and one.role == "restore")
         took = max((back[job] - taken[job] for job in back if job in taken), default=0.0)
         if took:
-            struck.note(f"{lapse.name} ran out by itself after {seconds(took)}")
+            struck.note(f"{lapse.name} {RAN_OUT} after {seconds(took)}")
         return
     assert struck.running.strike is not None
     silent = kind_of(struck.running.strike.fault) == ZOMBIE and lapse.heartbeat

@@ -46,14 +46,14 @@ def test_a_job_that_is_not_handed_out_again_ends_its_story_so() -> None:
     assert kinds(trial(wire)) == ["delivery", "strike", "recovery", "note"]
 
 
-def test_whoever_puts_a_job_back_whose_lease_has_run_out_has_not_taken_over_yet() -> None:
+def test_a_lease_that_ran_out_is_told_where_the_job_is_put_back() -> None:
+    """Whoever does that may be another one than the one who then does the job."""
     wire = struck(Wire("w1").say("db", "postgres COMMIT"), 0)
     wire.worker = "w2"
     wire.ask("broker", "redis EXEC", role="restore").deliver()
     record = trial(wire, notes=("lease of 3 s ran out by itself after 3.4 s",), deliveries_after=1)
     assert [line.text for line in story(record)][2:] == [
-        "puts a job back whose lease has run out",
-        "lease of 3 s ran out by itself after 3.4 s",
+        "lease of 3 s ran out by itself after 3.4 s: w2 puts the job back into its queue",
         "w2 takes over",
         "the broker hands the job out",
     ]
