@@ -170,6 +170,11 @@ class Link:
             self.listener.forget(self)
 
     @property
+    def dead(self) -> bool:
+        """The server has ended it, whatever the worker does with its own side: no request is answered any more."""
+        return self.closed.is_set() or self._ends[IN]
+
+    @property
     def over(self) -> bool:
         """Nothing more will pass: the side that ended last closes."""
         held = self._held[OUT] or self._held[IN] or any(pipe.busy for pipe in self._pipes.values())

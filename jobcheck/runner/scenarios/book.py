@@ -62,7 +62,7 @@ class Delivery:
     @property
     def stranded(self) -> bool:
         """Its connection is gone, so the worker can not settle it any more."""
-        return self.link is not None and self.link.closed.is_set()
+        return self.link is not None and self.link.dead
 
 
 @dataclass(frozen=True, slots=True)

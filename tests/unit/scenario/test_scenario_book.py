@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -111,7 +110,7 @@ def test_a_reservation_is_none_of_a_delivery_whose_connection_is_gone() -> None:
     desk = Desk()
     desk.says("w1", "deliver a")
     desk.last("a").link = gone = Link()  # type: ignore[assignment]
-    gone.closed.set()
+    gone.dead = True
     desk.says("w1", "deliver b", "reserve t1", "ack t1")
     assert (desk.last("a").passed, desk.last("a").stranded) == (("delivery",), True)
     assert desk.last("b").passed == ("delivery", "reserve", "ack")
@@ -154,7 +153,7 @@ class Link:
     """As much of a connection as a gate looks at."""
 
     def __init__(self) -> None:
-        self.closed = asyncio.Event()
+        self.dead = False
         self.released: list[str] = []
 
     def answers(self, unit: Unit) -> bool:

@@ -17,7 +17,8 @@ from jobcheck.wire.registry import decoder_for
 
 
 class Upstream:
-    """A server that answers each mark with ok, and remembers what it got and when a client ended."""
+    """A server that answers each mark with ok, and remembers what it got and when a client ended. It ends a connection
+    on which it was told to quit."""
 
     def __init__(self) -> None:
         self.received: list[bytes] = []
@@ -32,6 +33,8 @@ class Upstream:
         while line := await reader.readline():
             self.received.append(line)
             writer.write(b"ok\n")
+            if line.startswith(b"mark quit"):
+                break
         self.ended.set()
         writer.close()
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
@@ -147,6 +150,20 @@ def test_the_end_of_the_client_reaches_the_upstream_behind_what_was_sent() -> No
         writer.write_eof()
         assert await reader.read() == b"ok\n"
         await upstream.ended.wait()
+
+    tapped(body)
+
+
+def test_a_connection_that_the_server_has_ended_is_dead_whether_the_client_lets_go_of_it_or_not() -> None:
+    async def body(slot: Slot, upstream: Upstream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"mark a 1\n")
+        assert await reader.readline() == b"ok\n"
+        (link,) = slot.links
+        assert not link.dead
+        writer.write(b"mark quit now\n")
+        assert await reader.read() == b"ok\n"
+        assert link.dead
+        assert not link.closed.is_set(), "the client has not closed its side"
 
     tapped(body)
 
