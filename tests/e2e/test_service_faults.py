@@ -86,8 +86,8 @@ def test_a_broker_that_is_killed_forgets_nothing_and_one_that_is_wiped_what_wait
     """After each recovery a job is enqueued to see whether it runs; what is gone with the storage is no handler's."""
     faults = (
         "  - {kill: broker, point: before broker ack, at: 100ms}\n"
-        "  - {wipe: broker, at: 3s, for: 200ms}\n"
-        "  - {restart: broker, at: 4s, for: 200ms}\n"
+        "  - {wipe: broker, point: before broker ack, at: 3s, for: 200ms}\n"
+        "  - {restart: broker, point: before broker ack, at: 4s, for: 200ms}\n"
     )
     scenario = run(scenario_of(tmp_path, faults, work="count: 60, rate: 12/s"))
     assert scenario["problem"] == "", scenario["actions"]
