@@ -184,7 +184,7 @@ class Listener:
         idle = self.slot.background and unit.change is Change.NO
         if sight.role not in ("noise", "poll") and unit.kind is not Kind.CONTROL and not idle:
             trace.touch()
-        elif idle and way == OUT and sight.role != "noise":
+        elif idle and way == OUT and sight.role != "noise" and not _asked_already(link, sight):
             self.slot.looked(f"{self.upstream} {unit.shape}")
         if sight.role == "ack" and (way == IN or not link.answers(unit)):
             self.slot.settled += 1
@@ -208,6 +208,12 @@ class Listener:
         if turnstile is not None and turnstile.holds(sight):
             return True
         return gate is not None and gate.holds(sight)
+
+
+def _asked_already(link: Link, sight: Sight) -> bool:
+    """The same question is still unanswered: whoever sends several at once asks one after the other, and does not look
+    again. kombu asks so for the length of a queue in each priority before it sends its first job."""
+    return any(one.unit.shape == sight.unit.shape for one in link.unanswered.values() if one is not sight)
 
 
 class Slot:

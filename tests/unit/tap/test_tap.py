@@ -154,6 +154,38 @@ def test_the_end_of_the_client_reaches_the_upstream_behind_what_was_sent() -> No
     tapped(body)
 
 
+def test_a_background_process_that_asks_twice_at_once_has_looked_once() -> None:
+    """Only who asks again behind the answer has looked whether there is more to do."""
+    ask = b"*2\r\n$4\r\nLLEN\r\n$5\r\nqueue\r\n"
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1000):
+            writer.write(b":0\r\n" * data.count(b"LLEN"))
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+
+    async def main() -> list[tuple[bool, bool]]:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        slot = Slot("relay", Trace(REAL))
+        slot.background = True
+        port = await slot.tap("kv", server.sockets[0].getsockname()[:2], lambda: decoder_for("redis"))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        seen = []
+        for asked in (2, 1):
+            writer.write(ask * asked)
+            await reader.readexactly(4 * asked)
+            before, last = slot.looks["kv redis LLEN queue"]
+            seen.append((before > 0, last > 0))
+        writer.close()
+        await asyncio.gather(writer.wait_closed(), return_exceptions=True)
+        await slot.close()
+        server.close()
+        await server.wait_closed()
+        return seen
+
+    assert asyncio.run(main()) == [(False, True), (True, True)]
+
+
 def test_a_connection_that_the_server_has_ended_is_dead_whether_the_client_lets_go_of_it_or_not() -> None:
     async def body(slot: Slot, upstream: Upstream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"mark a 1\n")
