@@ -47,6 +47,8 @@ class Space:
     """How many callbacks of providers a case causes; from two on, they can come in another order."""
     leased: bool = True
     """The broker gives a job that a worker holds to another one; not so where jobs are acknowledged early."""
+    fast: bool = False
+    """The app lives faster than we do: who is held while another worker does the job is held for minutes of its own."""
 
     def planned(self, families: Collection[str]) -> list[Strike]:
         """The strikes of these families (`faults.strikes.FAMILIES`), family by family, in the order of the job."""
@@ -78,6 +80,8 @@ class Space:
             **dict.fromkeys(known.WORKERS_ONLY, "" if self.queue else "it needs a worker, and a handler has none"),
             "zombie": "" if self.leased else "jobs are acknowledged early, so nobody else gets one that is held",
         }
+        if self.queue and self.fast:
+            why["duplicate"] = "while the job runs: held for the other worker, minutes of its own clock would go by"
         if self.queue and self.jobs < 2:
             why["order"] = "the case enqueues one job, and it takes two to come in another order"
         if self.queue and not self.callbacks:
@@ -127,7 +131,8 @@ class Space:
             return []
         out = [strike(self.subject, points[-1], f"{known.DUPLICATE} {known.AFTERWARDS}", "after")]
         if self.queue:
-            out.append(strike(self.subject, own[0], f"{known.DUPLICATE} {known.MEANWHILE}", "before"))
+            if not self.fast:
+                out.append(strike(self.subject, own[0], f"{known.DUPLICATE} {known.MEANWHILE}", "before"))
             first = points[0]
             if first.side == "delivery":
                 out.append(strike(self.subject, first, f"{known.DUPLICATE} {known.BEFOREHAND}", "before"))

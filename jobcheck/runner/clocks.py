@@ -5,11 +5,12 @@ What cannot be sped up is found before anything of the app is started, and said;
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ..clock import left_of, span
-from ..errors import ServiceError
+from ..errors import ServiceError, UsageError
 from ..events import Warned
+from ..faults.strikes import FAMILIES, RACE
 from ..services import find, rabbit_clock
 from ..services.spec import RabbitMQ
 from ..systems.contract import Settings
@@ -21,6 +22,16 @@ ROOM = 2
 """Times its work that a job must have: a strike makes it begin again."""
 SPEED = "speed"
 """Among the options of a remembered finding: the clock under which it was found."""
+
+
+def check(speed: float, families: Collection[str]) -> None:
+    """Raises UsageError for races by name; whoever asks for all strikes asks for those that there are."""
+    if speed != 1 and RACE in families and not set(families) >= set(FAMILIES):
+        raise UsageError(
+            f"--speed {speed:g} and races do not go together: in a race a worker is held while the other one goes on, "
+            "and minutes of its own clock would go by, so that its time-outs fire",
+            hint="leave race out of --faults, or explore races in real time, without --speed",
+        )
 
 
 def kept_back(rig: Rig) -> Iterator[str]:

@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING
 
 from ..aio import wait_for
 from ..errors import CaseError, WaitTimeout
-from ..history.records import FINISHED, Ending
+from ..faults.strikes import DEPLOY, TERM, TERM_GROUP, kind_of
+from ..history.records import FINISHED, Ending, Strike
 from ..tap.sight import OUT, Sight
+from .kin import Kin
 from .lane import CANARY, MARKS, Lane
 from .seats import Seat
 from .stage import STOP_GRACE
 
 if TYPE_CHECKING:
+    from .queue import QueueMode
     from .queue_strikes import Struck
 
+TOLD_TO_END = (TERM, TERM_GROUP, DEPLOY)
 SETTLED = 0.1
 """Seconds without a message after which a worker that fetches ahead has fetched what it wants."""
 
@@ -64,30 +68,38 @@ class Waiting:
         return sum(effect.body == self.key for effect in self.lane.ledger.since(self.since))
 
 
-async def another_waits(struck: Struck) -> Waiting:
-    """Puts the canary on the broker, and waits until a worker that fetches ahead has done so.
-
-    Raises CaseError when it cannot be enqueued.
-    """
-    lane = struck.mode.lane
-    since, known = lane.ledger.seq, set(struck.mode.enqueued())
+async def another_waits(mode: QueueMode, seat: Seat, kin: Kin | None) -> Waiting:
+    """Puts the canary on the broker. Raises CaseError when it cannot be enqueued."""
+    lane = mode.lane
+    since, known = lane.ledger.seq, set(mode.enqueued())
     case = await lane.canary_case()
-    new = [job for job in struck.mode.enqueued() if job not in known]
+    new = [job for job in mode.enqueued() if job not in known]
     if len(new) != 1:
         raise CaseError(f"expected one job of the canary on the broker, saw {len(new)}")
-    if struck.kin is not None:
-        struck.kin.leave_out(new[0])
-    waiting = Waiting(lane, struck.seat, case.record.ids[CANARY], new[0], since)
-    await wait_for(
-        lambda: waiting.held or lane.trace.quiet_for() >= SETTLED, "the broker to be silent", deadline=STOP_GRACE
-    )
-    return waiting
+    if kin is not None:
+        kin.leave_out(new[0])
+    return Waiting(lane, seat, case.record.ids[CANARY], new[0], since)
+
+
+async def early(mode: QueueMode, seat: Seat, strike: Strike | None, kin: Kin | None) -> Waiting | None:
+    """On a faster clock the canary waits before the strike: while the worker is held for it, seconds of its own would
+    go by, and its time-outs fire."""
+    if strike is None or kind_of(strike.fault) not in TOLD_TO_END or mode.lane.stage.pace is None:
+        return None
+    return await another_waits(mode, seat, kin)
 
 
 async def told_to_end(struck: Struck, *, group: bool) -> list[str]:
     """SIGTERM to a worker that is in the middle of its job, and its end. Gives what it held and did not settle."""
     seat, hit, clock = struck.seat, struck.hit, struck.mode.lane.stage.clock
-    waiting = struck.waiting = await another_waits(struck)
+    waiting = struck.waiting
+    if waiting is None or waiting.done_here:  # it came before the job, which had to wait for its time
+        waiting = struck.waiting = await another_waits(struck.mode, seat, struck.kin)
+        trace = struck.mode.lane.trace
+        # A worker that fetches ahead does so now.
+        await wait_for(
+            lambda: waiting.held or trace.quiet_for() >= SETTLED, "the broker to be silent", deadline=STOP_GRACE
+        )
     ahead = waiting.held
     started = clock.now()
     seat.worker.send_signal(signal.SIGTERM, group=group)

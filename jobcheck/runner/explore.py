@@ -225,6 +225,7 @@ class Exploration:
             jobs=jobs,
             callbacks=self.mode.callbacks,
             leased=leased,
+            fast=self.mode.lane.stage.pace is not None,
         )
 
     def _planned(self) -> list[Strike]:

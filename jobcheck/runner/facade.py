@@ -137,6 +137,8 @@ async def explore(request: Request, bus: Bus) -> Result:
     """Explores every job of the request. A subject that cannot be explored is *unknown*, and the others go on."""
     if request.project is not None:
         accepted.load(request.project)  # what is wrong with it is told before the run, not after it
+    for job in request.jobs:
+        clocks.check(request.speed, job.faults or request.faults)
     for version in dict.fromkeys(job.deploy for job in request.jobs if job.deploy):
         await asyncio.to_thread(check_version, version, request.rig, _base(request))  # before anything is started
     folder = RunFolder.create(request.reports, request.name)

@@ -27,25 +27,19 @@ def order_of(fault: str, jobs: Sequence[str]) -> list[str]:
     return [job for job in jobs if job != late] + [late]
 
 
-async def nobody_fetches(mode: QueueMode) -> Seat:
-    """Ends the worker that takes jobs. Its successor is held at its first fetch."""
-    crew = mode.crew
-    seat = crew.active
-    await seat.kill()
-    return await crew.replace(seat)
-
-
-async def in_other_order(mode: QueueMode, seat: Seat, strike: Strike, running: Running, jobs: Sequence[str]) -> None:
-    """Puts the waiting jobs into the strike's order and lets the worker fetch.
+async def in_other_order(mode: QueueMode, strike: Strike, running: Running, jobs: Sequence[str]) -> Seat:
+    """Puts the waiting jobs into the strike's order; then another worker comes, and fetches.
 
     Raises CaseError when they do not all wait on the broker.
     """
-    wanted = order_of(strike.fault, jobs)
-    await mode.system.reorder(mode.crew.producer.agent.call, mode.settings, wanted)
+    crew, wanted = mode.crew, order_of(strike.fault, jobs)
+    await mode.system.reorder(crew.producer.agent.call, mode.settings, wanted)
     places = ", ".join(f"#{jobs.index(job) + 1}" for job in wanted)
     running.notes.append(f"the jobs lie on the broker in another order than they were enqueued in: {places}")
+    seat = await crew.replace(crew.active)
     seat.begin()
     seat.slot.release()
+    return seat
 
 
 def came_so(mode: QueueMode, strike: Strike, jobs: Sequence[str]) -> bool:

@@ -17,7 +17,7 @@ from ..tap.gate import Armed
 from ..tap.listener import Slot
 from ..tap.sight import Sight
 from ..wire.unit import Change
-from . import callbacks, leases, ordering, queue_strikes
+from . import callbacks, ending, leases, ordering, queue_strikes
 from .boots import ZYGOTE
 from .crew import Crew
 from .kin import Kin
@@ -125,13 +125,14 @@ class QueueMode:
         lane, crew = self.lane, self._crew
         lane.check_alive()
         reordered = strike if strike is not None and kind_of(strike.fault) == ORDER else None
-        seat = crew.active if reordered is None else await ordering.nobody_fetches(self)
+        seat = crew.active
+        if reordered is not None:
+            await seat.kill()  # nobody fetches while the jobs are put into their order
         lane.trace.begin()
         since = await lane.prime()
-        if strike is not None and callbacks.varied(strike):
+        kin, called_back = self._kin(), callbacks.varied(strike)
+        if strike is not None and called_back:
             callbacks.vary(lane, strike)
-        kin = self._kin()
-        called_back = callbacks.varied(strike)
         gated = strike is not None and strike.fault != AFTER_SUCCESS and reordered is None and not called_back
         gate = None
         if gated and strike is not None and point is not None:
@@ -151,7 +152,8 @@ class QueueMode:
             kin.owns(case.record.ids)
         running = Running(purpose, strike, case, since, started)
         if reordered is not None:
-            await ordering.in_other_order(self, seat, reordered, running, jobs)
+            seat = await ordering.in_other_order(self, reordered, running, jobs)
+        waiting = await ending.early(self, seat, strike, kin)
         quiet = Quiet(lane, self.settings, jobs, lane.stage.deadline, crew.others, kin)
         struck: Struck | None = None
         label = point.job if point is not None else ""
@@ -161,7 +163,7 @@ class QueueMode:
                 running.fired = True
                 running.diverged = divergence(lane, slot.name, gate, self.points)
                 await slot.drain()
-                struck = Struck(self, crew, running, gate, seat, quiet, kin, label)
+                struck = Struck(self, crew, running, gate, seat, quiet, kin, label, waiting=waiting)
                 seat = await self.carry_out(struck)
             elif reordered is not None:
                 running.fired = ordering.came_so(self, reordered, jobs)
@@ -176,10 +178,7 @@ class QueueMode:
                 if each.gate in (gate, sampler):  # not that of a spare one, which waits at its first fetch
                     each.gate = None
             await sampler.close()
-        trial = await self._ended(running, seat, struck, quiet, sampler, kin)
-        if called_back:
-            callbacks.heal(lane)
-        return trial
+        return await self._ended(running, seat, struck, quiet, sampler, kin)
 
     async def _ended(
         self, running: Running, seat: Seat, struck: Struck | None, quiet: Quiet, sampler: Sampler, kin: Kin | None
@@ -211,7 +210,9 @@ class QueueMode:
             seat.warm = seat.warm or seat.slot.deliveries > 0
         for one in struck.used if struck is not None else ():
             await crew.retire(one)
-        return await record(lane, self.key, running)
+        trial = await record(lane, self.key, running)
+        callbacks.heal(lane)
+        return trial
 
     def _kin(self) -> Kin | None:
         """The family of the case that comes, where its jobs are followed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -125,9 +126,7 @@ async def _take_over(struck: Struck) -> Seat:
     seat, crew = struck.seat, struck.crew
     held = list(seat.dialect.held())
     await seat.kill()
-    spare = await crew.replace(seat)
-    await _finishes(struck, spare, held)
-    return spare
+    return await _finishes(struck, held, lambda: crew.replace(seat))
 
 
 async def _kill_child(struck: Struck) -> Seat:
@@ -178,9 +177,7 @@ async def _kill_parent(struck: Struck) -> Seat:
     await _silent(struck, seat, 0.3)
     struck.note("the main process died alone; its children had ended what they had before another worker came")
     await seat.kill()
-    spare = await struck.crew.replace(seat)
-    await _finishes(struck, spare, held)
-    return spare
+    return await _finishes(struck, held, lambda: struck.crew.replace(seat))
 
 
 # The worker lives.
@@ -213,8 +210,8 @@ async def _zombie(struck: Struck) -> Seat:
                 await link.cut(2.0)
         if hit.upstream == broker:
             await hit.link.cut(2.0)
-    spare = await struck.crew.second(seat)
     await leases.rewind(struck, held)
+    spare = await struck.crew.second(seat)
     spare.begin()
     spare.slot.release()
     await _overtaken(struck, spare, lease=lapse.real)
@@ -232,8 +229,7 @@ async def _terminate(struck: Struck) -> Seat:
     assert struck.running.strike is not None
     seat = struck.seat
     left = await told_to_end(struck, group=struck.running.strike.fault == known.TERM_GROUP)
-    spare = await struck.crew.replace(seat)
-    await _finishes(struck, spare, left)
+    spare = await _finishes(struck, left, lambda: struck.crew.replace(seat))
     last, struck.running.ending = ended(struck, spare)
     return last
 
@@ -242,23 +238,25 @@ async def _deploy(struck: Struck) -> Seat:
     """The same, and who comes then is of the next version."""
     seat, rig = struck.seat, struck.mode.next_rig
     assert rig is not None
-    new = await struck.crew.newcomer(rig)
     left = await told_to_end(struck, group=False)
-    await _finishes(struck, new, left)
+    new = await _finishes(struck, left, lambda: struck.crew.newcomer(rig))
     last, struck.running.ending = ended(struck, new)
     await new.kill()
     (await struck.crew.replace(seat)).slot.release()
     return last
 
 
-async def _finishes(struck: Struck, seat: Seat, left: list[str]) -> None:
-    """The lease of what was left runs out, and this worker does what is to do."""
+async def _finishes(struck: Struck, left: list[str], comes: Callable[[], Awaitable[Seat]]) -> Seat:
+    """The lease of what was left runs out; then another worker comes and does what is to do. One that boots for it
+    waits at its first fetch no longer than it must: on a fast clock that is soon too long."""
     lapse = struck.lapse
     await leases.rewind(struck, left)
+    seat = await comes()
     seat.begin()
     seat.slot.release()
     await struck.waits(seat)
     leases.ran_out(struck, lapse)
+    return seat
 
 
 async def deliver_again(struck: Struck) -> Seat:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 def wanted(exploration: Exploration) -> bool:
     """Whether this exploration has races: they were asked for, or one of them is replayed."""
     options = exploration.options
+    if exploration.mode.lane.stage.pace is not None:
+        return False  # asked for by name, it was refused (`clocks.check`)
     return options.schedule is not None or (RACE in options.faults and not options.only)
 
 

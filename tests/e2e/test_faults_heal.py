@@ -25,9 +25,10 @@ from jobcheck.events import Bus
 from jobcheck.faults.strikes import DEPLOY, WEBHOOK, family_of
 from jobcheck.history.records import Point, Strike, TrialRecord
 from jobcheck.history.report import SubjectReport
-from jobcheck.runner import callbacks, explore, facade, handler_strikes, queue_strikes, stage
+from jobcheck.runner import callbacks, explore, facade, handler_strikes, stage
 from jobcheck.runner.arenas import QueueArena, Run
 from jobcheck.runner.contest import Contest
+from jobcheck.runner.crew import Crew
 from jobcheck.runner.facade import Job, Request
 from jobcheck.runner.producers import ProducerMode
 from jobcheck.runner.queue import QueueMode
@@ -252,11 +253,14 @@ def test_nothing_is_left_behind_and_the_next_job_runs(tmp_path: Path, seen: dict
 # Cut short
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
-    """Ctrl-C comes when this is called; what was held and stopped at that moment goes into the list."""
+def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, after: bool = False) -> list[str]:
+    """Ctrl-C comes when this is called, or when it has done its work; whether it came is in the list."""
     moments: list[str] = []
+    original = getattr(owner, name)
 
     async def ctrl_c(*args: Any, **more: Any) -> None:
+        if after:
+            await original(*args, **more)
         moments.append(name)
         signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(60)
@@ -266,13 +270,13 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[
     return moments
 
 
-CUT = {
-    "deploy": (queue_strikes, "told_to_end"),
-    "producer": (handler_strikes, "carry_out"),
-    "webhook": (callbacks, "hand_over"),
-    "race": (Contest, "_turn"),
+CUT: dict[str, tuple[Any, str, bool]] = {
+    "deploy": (Crew, "newcomer", True),
+    "producer": (handler_strikes, "carry_out", False),
+    "webhook": (callbacks, "hand_over", False),
+    "race": (Contest, "_turn", False),
 }
-"""In the middle of each: the old worker is held and the new one is there; the producer is held; the callbacks are kept
+"""In the middle of each: the next version's worker is there and held; the producer is held; the callbacks are kept
 back; both deliveries are held."""
 
 
@@ -331,7 +335,7 @@ def test_what_is_cut_short_leaves_nothing_and_the_next_job_runs(
         before, clean = on_this_machine(), state_of(postgres, broker)
         for kind, where in CUT.items():
             with monkeypatch.context() as patch:
-                moments = interrupted(patch, *where)
+                moments = interrupted(patch, *where[:2], after=where[2])
                 with pytest.raises(Stopped):
                     explored(folder, kind)
             assert moments == [where[1]], kind
