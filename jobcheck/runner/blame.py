@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ..checks.judge import Judgement
 from ..explore.causes import HANDLER, SETTINGS, TRANSPORT
 from ..explore.search import place_of
-from ..faults.strikes import ORDER, WEBHOOK, kind_of
+from ..faults.strikes import ORDER, SURVIVED, WEBHOOK, kind_of
 from ..history.records import FINISHED, NEVER_PASS, NEXT_JOB, Point, Strike, TrialRecord, Verdict
 from ..systems.contract import Blame
 from .lane import CANARY
@@ -69,6 +69,8 @@ def blame(mode: Mode, points: Sequence[Point], strike: Strike) -> Blame:
     place = place_of(strike, points)
     struck = _point(points, strike)
     mine = struck.job if struck is not None else ""
+    if struck is not None and struck.role == "enqueue" and kind_of(strike.fault) in SURVIVED:
+        return mode.system.blame_publish(mode.settings)
     passed = [point.role for point in points[:place] if point.job == mine]
     coming = points[place].role if place < len(points) and points[place].job == mine else ""
     return mode.system.blame_loss(passed, coming, mode.settings)

@@ -277,6 +277,11 @@ class System(Protocol):
         `restart`, `kill` or `wipe`."""
         ...
 
+    def blame_publish(self, settings: Settings) -> Blame:
+        """For a job that a worker sent over a connection that broke, or that the broker refused, and that nobody has:
+        the worker lived, and went on."""
+        ...
+
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         """For a job that was lost and not handed out again: whose fault it is.
 

@@ -233,6 +233,9 @@ class Celery:
     def blame_storage(self, how: str) -> Blame:
         return Blame("transport", WIPED) if how == "wipe" else self.transport.blame_storage(how)
 
+    def blame_publish(self, settings: Settings) -> Blame:
+        return self.transport.blame_publish(settings)
+
     def blame_loss(self, passed: Sequence[str], coming: str, settings: Settings) -> Blame:
         if ORPHANED in passed:  # with task_reject_on_worker_lost it would have been put back
             return Blame("settings", settings.mend or ORPHAN_MEND)

@@ -76,6 +76,10 @@ class OnRabbitMQ:
     def blame_storage(self, how: str) -> Blame:
         return Blame("settings", CONFIRM)
 
+    def blame_publish(self, settings: Settings) -> Blame:
+        """Nobody answers a publish unless confirms are asked for: the task takes the job for enqueued."""
+        return Blame("handler") if settings.values.get("confirm_publish") else Blame("settings", CONFIRM)
+
     def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
         if "ack" not in passed:
             return Blame("transport", "RabbitMQ should have given this job out again: look at its queues and policies")

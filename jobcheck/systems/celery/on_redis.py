@@ -85,6 +85,10 @@ class OnRedis:
     def blame_storage(self, how: str) -> Blame:
         return Blame("settings", PERSIST)
 
+    def blame_publish(self, settings: Settings) -> Blame:
+        """Redis answers an LPUSH, so the task was told."""
+        return Blame("handler")
+
     def blame_loss(self, passed: Sequence[str], settings: Settings) -> Blame:
         """A job is out of the queue and nowhere else from the BRPOP reply until the reservation is written."""
         if "reserve" not in passed:

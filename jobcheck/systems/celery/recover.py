@@ -52,6 +52,7 @@ def describe(app):
         "task_always_eager": bool(conf.task_always_eager),
         "visibility_timeout": options.get("visibility_timeout", 3600),
         "sweep": sweep_of(options),
+        "confirm_publish": bool(options.get("confirm_publish")),
         "global_keyprefix": options.get("global_keyprefix", ""),
         "task_soft_time_limit": conf.task_soft_time_limit,
         "task_time_limit": conf.task_time_limit,

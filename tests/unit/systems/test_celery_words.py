@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from jobcheck.systems.celery.adapter import Celery
@@ -50,3 +52,12 @@ def test_a_received_job_has_not_ended() -> None:
 )
 def test_a_loss_is_laid_where_it_can_be_mended(kind: str, passed: list[str], settings: Settings, layer: str) -> None:
     assert Celery("shop:app").on(kind).blame_loss(passed, "", settings).layer == layer
+
+
+def test_a_publish_that_nobody_confirms_is_the_settings() -> None:
+    """RabbitMQ answers a publish only where it is asked to; Redis always does."""
+    confirmed = replace(LATE, values={"confirm_publish": True})
+    blame = Celery("shop:app").on("rabbitmq").blame_publish(LATE)
+    assert (blame.layer, "'confirm_publish': True" in blame.advice) == ("settings", True)
+    assert Celery("shop:app").on("rabbitmq").blame_publish(confirmed).layer == "handler"
+    assert Celery("shop:app").on("redis").blame_publish(LATE).layer == "handler"
