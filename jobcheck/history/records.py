@@ -214,7 +214,8 @@ class TrialRecord:
     unsettled: str = ""
     """What was still going on when it did not."""
     beyond: str = ""
-    """Why the deadline says nothing of the job: it was to wait on a faster clock, and there was none."""
+    """Why the deadline says nothing of the job: it was to wait on a faster clock, and there was none; or its lease was
+    to run out by itself, and is longer."""
     filed: str = ""
     """What the job system holds at the end: empty, `failed: ...`, `dead: ...`."""
     tree: tuple[Member, ...] = ()

@@ -43,6 +43,8 @@ class Lapse:
     """There is no faster clock for this app."""
     waits: bool = False
     """Real clocks: it is waited for."""
+    deadline: float = 30.0
+    """Seconds of real time that a job may take: nothing that lasts longer is waited for."""
 
     @property
     def longest(self) -> float:
@@ -57,7 +59,7 @@ class Lapse:
     @property
     def real(self) -> float:
         """Seconds of real time that a strike waits at most."""
-        return self.longest if self.waits else 0.0
+        return self.longest if self.waits and self.longest <= self.deadline else 0.0
 
     @property
     def of_living(self) -> float:
@@ -107,7 +109,7 @@ def says(strikes: Sequence[Strike], points: Sequence[Point], lapse: Lapse, told:
     return f"{who} for a real {lapse.name}{fast}{late}: {told}"
 
 
-def check(strikes: Sequence[Strike], points: Sequence[Point], lapse: Lapse, deadline: float) -> None:
+def check(strikes: Sequence[Strike], points: Sequence[Point], lapse: Lapse) -> None:
     """Raises UsageError where a strike would wait for longer than a job may take, with what to type instead."""
     if not lapse.waits:
         return
@@ -121,14 +123,15 @@ def check(strikes: Sequence[Strike], points: Sequence[Point], lapse: Lapse, dead
             f"--real-clocks: {_strikes(count)} for ever: without heartbeats RabbitMQ never gives up a silent worker",
             hint="set broker_heartbeat (Celery's default is 120), or leave --real-clocks out",
         )
-    if lapse.longest <= deadline:
+    if lapse.longest <= lapse.deadline:
         return
     waits = f"for a {lapse.name} to run out" if lapse.lease else f"until RabbitMQ gives up a worker ({lapse.name})"
     late = f" and up to {lapse.sweep:g} s until a worker looks for it" if lapse.sweep else ""
     fast = f" ({span(lapse.longest)} at speed {lapse.speed:g})" if lapse.speed != 1 else ""
     raise UsageError(
-        f"--real-clocks: {_strikes(count)} {waits}{late}{fast}, which is longer than the deadline of {deadline:g} s",
-        hint=_instead(lapse, deadline),
+        f"--real-clocks: {_strikes(count)} {waits}{late}{fast}, which is longer than the deadline of "
+        f"{lapse.deadline:g} s",
+        hint=_instead(lapse),
     )
 
 
@@ -136,23 +139,33 @@ def _strikes(count: int) -> str:
     return "a strike would wait" if count == 1 else f"{count} strikes would wait"
 
 
-def _instead(lapse: Lapse, deadline: float) -> str:
+def _instead(lapse: Lapse) -> str:
     """What to type: a faster clock where there can be one, and a deadline that is long enough."""
     patient = f"--deadline {_time(MORE * lapse.longest)}"
     if lapse.speed >= FAST or lapse.fixed:
         return patient
     quick = lapse.longest * lapse.speed / FAST
-    faster = f"--speed {FAST:g}" + ("" if quick <= deadline else f" --deadline {_time(MORE * quick)}")
+    faster = f"--speed {FAST:g}" + ("" if quick <= lapse.deadline else f" --deadline {_time(MORE * quick)}")
     return f"{faster}, or {patient}"
 
 
-def in_a_file(lapse: Lapse, drain: float) -> str:
+def beyond(lapse: Lapse) -> str:
+    """Why nobody knows how a job ends that a worker holds still, where its lease is too long to be waited for."""
+    if not lapse.waits or lapse.longest <= lapse.deadline:
+        return ""
+    return (
+        f"its {lapse.name} was not over after the deadline of {lapse.deadline:g} s, and nothing was rewound: "
+        f"{_instead(lapse)}"
+    )
+
+
+def in_a_file(lapse: Lapse) -> str:
     """The same for a scenario file."""
     patient = f"timeouts: {{drain: {_time(MORE * lapse.longest)}}}"
     if lapse.speed >= FAST or lapse.fixed:
         return patient
     quick = lapse.longest * lapse.speed / FAST
-    more = "" if quick <= drain else f" and timeouts: {{drain: {_time(MORE * quick)}}}"
+    more = "" if quick <= lapse.deadline else f" and timeouts: {{drain: {_time(MORE * quick)}}}"
     return f"clock: {{real: true, speed: {FAST:g}}}{more}, or {patient}"
 
 

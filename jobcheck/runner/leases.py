@@ -25,7 +25,7 @@ from ..tap.sight import OUT, Sight
 from ..wire.amqp import AmqpDecoder
 from .expiring import expire_keys
 from .lane import Lane
-from .lapse import LEASED, Lapse, check, in_a_file, outlived
+from .lapse import LEASED, Lapse, beyond, check, in_a_file, outlived
 
 if TYPE_CHECKING:
     from .queue import QueueMode
@@ -42,11 +42,15 @@ REAL_CLOCKS, YES = "real_clocks", "yes"
 def lapse_of(mode: QueueMode) -> Lapse:
     """What holds for the job under the app's settings, and by what the worker and its broker have agreed on."""
     stage, settings = mode.lane.stage, mode.settings
-    lapse = Lapse(settings.lease, settings.sweep, 0.0, stage.speed, bool(stage.kept), stage.real_clocks)
+    lapse = _lapse(settings, stage, stage.deadline)
     if settings.lease:
         return lapse
     links = [link for seat in mode.crew.seats for link in seat.slot.links]
     return replace(lapse, heartbeat=_heartbeat(links))
+
+
+def _lapse(settings: Settings, stage: Stage, deadline: float) -> Lapse:
+    return Lapse(settings.lease, settings.sweep, 0.0, stage.speed, bool(stage.kept), stage.real_clocks, deadline)
 
 
 def _heartbeat(links: Iterable[Link]) -> float:
@@ -103,18 +107,29 @@ def seconds(value: float) -> str:
 def check_plan(mode: QueueMode, strikes: Sequence[Strike]) -> None:
     """Raises UsageError where a strike of the plan would wait for longer than a job may take."""
     if not mode.at:
-        check(strikes, mode.points, lapse_of(mode), mode.lane.stage.deadline)
+        check(strikes, mode.points, lapse_of(mode))
+
+
+def not_over(mode: QueueMode) -> str:
+    """Why the deadline says nothing of a job that is still held: its lease is longer. Empty where that is not so."""
+    held: set[str] = set()
+    for sight in mode.lane.trace.sights:
+        if sight.role == "reserve":
+            held.add(sight.job)
+        elif sight.role in ("ack", "restore"):
+            held.discard(sight.job)
+    return beyond(lapse_of(mode)) if held else ""
 
 
 def check_drain(settings: Settings, stage: Stage, scenario: Scenario) -> None:
     """Raises UsageError where a scenario would be given up before a lease has run out."""
-    lapse = Lapse(settings.lease, settings.sweep, 0.0, stage.speed, bool(stage.kept), stage.real_clocks)
     drain = scenario.timeouts.drain
+    lapse = _lapse(settings, stage, drain)
     if lapse.lease and lapse.longest > drain:
         raise UsageError(
             f"{scenario.where.lead('clock')}a {lapse.name} and up to {lapse.sweep:g} s until a worker looks for it are "
             f"{span(lapse.longest)} of real time, and the time to drain is {drain:g} s",
-            hint=in_a_file(lapse, drain),
+            hint=in_a_file(lapse),
         )
 
 

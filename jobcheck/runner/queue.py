@@ -194,6 +194,7 @@ class QueueMode:
             self.callbacks = callbacks.made(lane)
             self.timed = leases.timed(lane)
         running.settled = not running.unsettled
+        running.beyond = leases.not_over(self) if running.unsettled else ""
         held = (getattr(one.dialect, "due", {}) for one in (*crew.seats, *crew.others))
         running.dues = [due for dues in held for due in dues.values()]
         running.deliveries = sum(one.slot.deliveries for one in crew.seats)

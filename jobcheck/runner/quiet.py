@@ -95,7 +95,8 @@ class Quiet:
         if seat.slot.in_flight() or self._retries(seat):
             return False
         works = any(job not in seat.ends for job in seat.slot.taken)
-        return self._lane.trace.quiet_for() >= seconds * (2 if works else 1) + lease
+        more = lease if seat.dialect.held() else 0.0  # what it holds comes back, to it or to another one
+        return self._lane.trace.quiet_for() >= seconds * (2 if works else 1) + more
 
     def _retries(self, seat: Seat) -> bool:
         return any(how == "retrying" for how in seat.ends.values())

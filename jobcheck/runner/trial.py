@@ -58,6 +58,8 @@ class Running:
     deliveries_after: int = 0
     settled: bool = True
     unsettled: str = ""
+    beyond: str = ""
+    """Why the deadline says nothing of it."""
     dues: Sequence[str] = ()
     """When jobs are due that workers hold until then (ISO 8601)."""
     filed: str = ""
@@ -202,7 +204,7 @@ async def record(lane: Lane, subject: str, running: Running) -> TrialRecord:
         deliveries_after=running.deliveries_after,
         settled=running.settled,
         unsettled=running.unsettled,
-        beyond=clocks.out_of_reach(lane.stage, running.unsettled, running.dues),
+        beyond=running.beyond or clocks.out_of_reach(lane.stage, running.unsettled, running.dues),
         filed=clean.text(running.filed),
         tree=running.tree,
         operations=kept(lane),

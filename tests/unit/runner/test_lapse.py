@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ import pytest
 from jobcheck.errors import UsageError
 from jobcheck.history.records import Point, Strike
 from jobcheck.runner.lapse import NONE, Lapse, check, in_a_file, says, takes, waiting
-from jobcheck.runner.leases import shorter_than_the_job
+from jobcheck.runner.leases import not_over, shorter_than_the_job
 
 ROLES = ("delivery", "reserve", "", "", "ack")
 POINTS = [
@@ -40,9 +41,10 @@ def test_a_job_of_another_name_is_in_other_hands() -> None:
 
 
 def test_the_patience_is_real_time_and_nobody_waits_for_what_is_rewound() -> None:
-    assert (SHORT.real, FAST.real, RABBIT.real) == (4.0, 37.0, 180.0)
+    assert (SHORT.real, replace(FAST, deadline=40.0).real, replace(RABBIT, deadline=200.0).real) == (4.0, 37.0, 180.0)
+    assert USUAL.real == RABBIT.real == 0.0, "what lasts longer than the deadline is not waited for"
     assert Lapse(lease=3600.0, sweep=100.0).real == NONE.real == 0.0
-    assert (SHORT.of_living, RABBIT.of_living) == (4.0, 0.0), "one that lives sends heartbeats"
+    assert (SHORT.of_living, replace(RABBIT, deadline=200.0).of_living) == (4.0, 0.0), "one that lives sends heartbeats"
     assert takes(KILLS, POINTS, SHORT) == 3 * 3.5
     assert takes(KILLS, POINTS, Lapse(lease=3.0)) == 0.0
 
@@ -65,7 +67,7 @@ def test_the_plan_says_what_a_lease_costs() -> None:
 
 def refused(strikes: list[Strike], lapse: Lapse, deadline: float = 30.0) -> str:
     with pytest.raises(UsageError) as raised:
-        check(strikes, POINTS, lapse, deadline)
+        check(strikes, POINTS, replace(lapse, deadline=deadline))
     return f"{raised.value.message}\n{raised.value.hint}"
 
 
@@ -103,15 +105,28 @@ def test_a_silent_worker_on_rabbitmq_is_refused_likewise() -> None:
     ],
 )
 def test_what_is_short_or_not_waited_for_is_fine(strikes: list[Strike], lapse: Lapse, deadline: float) -> None:
-    check(strikes, POINTS, lapse, deadline)
+    check(strikes, POINTS, replace(lapse, deadline=deadline))
+
+
+def test_a_lease_that_was_not_waited_for_is_unknown_and_not_hung() -> None:
+    def said(role: str, lapse: Lapse) -> str:
+        sights = [SimpleNamespace(role="reserve", job="j"), SimpleNamespace(role=role, job="j")]
+        stage = SimpleNamespace(deadline=30.0, real_clocks=lapse.waits, speed=lapse.speed, kept="")
+        lane = SimpleNamespace(trace=SimpleNamespace(sights=sights), stage=stage)
+        return not_over(cast(Any, SimpleNamespace(lane=lane, settings=lapse)))
+
+    assert said("", USUAL) == (
+        "its lease of 3600 s was not over after the deadline of 30 s, and nothing was rewound: --speed 100 --deadline "
+        "45s, or --deadline 74m"
+    )
+    assert said("ack", USUAL) == said("restore", USUAL) == "", "nobody holds it"
+    assert said("", SHORT) == said("", Lapse(lease=3600.0)) == ""
 
 
 def test_a_scenario_that_is_over_before_a_lease_is_says_what_to_write() -> None:
-    assert in_a_file(USUAL, 60.0) == "clock: {real: true, speed: 100}, or timeouts: {drain: 74m}"
-    assert in_a_file(USUAL, 30.0) == (
-        "clock: {real: true, speed: 100} and timeouts: {drain: 45s}, or timeouts: {drain: 74m}"
-    )
-    assert in_a_file(FAST, 30.0) == "timeouts: {drain: 45s}"
+    assert in_a_file(replace(USUAL, deadline=60.0)) == "clock: {real: true, speed: 100}, or timeouts: {drain: 74m}"
+    assert in_a_file(USUAL) == ("clock: {real: true, speed: 100} and timeouts: {drain: 45s}, or timeouts: {drain: 74m}")
+    assert in_a_file(FAST) == "timeouts: {drain: 45s}"
 
 
 def test_a_healthy_job_that_outlives_its_lease_is_no_clean_run() -> None:

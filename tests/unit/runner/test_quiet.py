@@ -127,7 +127,9 @@ def test_a_job_that_waits_for_its_time_is_named_with_how_long_it_will() -> None:
 
 def test_a_lease_that_runs_out_by_itself_comes_on_top_of_every_patience() -> None:
     """The job of a dead worker is on the broker, and one that lives leaves its own where it is, until it is over."""
-    waiting, left = seat(), seat(taken={"j": 0.0}, ends={"j": "succeeded"})
+    waiting = seat()
+    left = seat(taken={"j": 0.0}, ends={"j": "succeeded"}, held=["t"])
+    early = seat(taken={"j": 0.0}, ends={"j": "succeeded"})
 
     def going(place: Any, lease: float, **given: float) -> str:
         rule = quiet(LATE, depth=1, seconds=0.2, silence=0.3)
@@ -136,4 +138,5 @@ def test_a_lease_that_runs_out_by_itself_comes_on_top_of_every_patience() -> Non
     assert going(waiting, 0.0) == "not quiet after 0.2 s: 1 job(s) on the broker"
     assert going(waiting, 0.3) == "not quiet after 0.5 s: 1 job(s) on the broker"
     assert going(left, 0.0, stuck=0.1) == "1 job(s) on the broker"
+    assert going(early, 0.3, stuck=0.1) == "1 job(s) on the broker", "it holds nothing that could come back"
     assert going(left, 0.3, stuck=0.1) == "not quiet after 0.5 s: 1 job(s) on the broker"
