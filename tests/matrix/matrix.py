@@ -19,7 +19,7 @@ from pathlib import Path
 from machine import head, row, say
 
 from jobcheck.checks.contracts import exactly_once
-from jobcheck.errors import JobcheckError
+from jobcheck.errors import JobcheckError, Stopped
 from jobcheck.events import Bus
 from jobcheck.history.ids import short_id
 from jobcheck.runner import facade
@@ -160,6 +160,8 @@ def run(cell: Cell, folder: Path, *, real: bool) -> Seen:
     )
     try:
         result = facade.run(lambda: facade.explore(request, Bus()))
+    except Stopped:
+        raise
     except JobcheckError as error:
         return Seen(f"error: {error.message}")
     (subject,) = result.report.subjects
@@ -207,4 +209,7 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    try:
+        raise SystemExit(main(sys.argv[1:]))
+    except Stopped as stopped:
+        raise SystemExit(str(stopped)) from None
