@@ -29,8 +29,10 @@ from jobcheck.runner.rig import load_rig
 RIG = Path(__file__).with_name("rig.py")
 CHARGED, DONE = "payments POST /charge", "payments POST /done"
 CONTRACTS = (exactly_once(CHARGED), exactly_once(DONE))
-POINT = short_id("payments", "http POST /done", 1, "request")
+SAYS_SO = short_id("payments", "http POST /done", 1, "request")
 """The job has charged, and is about to say that it is done."""
+CHARGES = short_id("payments", "http POST /charge", 1, "request")
+"""It is about to charge. Whoever is only told to end has sent what it is held at: that still arrives."""
 AGAIN, LOST, FINISHES = "duplicated", "lost", "ok"
 OUTLIVES = "outlives its lease"
 """No clean run: the job was put back while a healthy worker ran it."""
@@ -142,7 +144,8 @@ class Seen:
 def run(cell: Cell, folder: Path, *, real: bool) -> Seen:
     """One strike."""
     rig = load_rig(f"{RIG}:{cell.rig}")
-    strike = short_id(f"charge/{rig.system.name}", POINT, cell.fault, "before")
+    point = CHARGES if cell.fault in (TERM, GROUP) else SAYS_SO
+    strike = short_id(f"charge/{rig.system.name}", point, cell.fault, "before")
     request = Request(
         command="make matrix",
         rig=rig,
