@@ -10,9 +10,6 @@ from dataclasses import dataclass
 
 from ..clock import Clock
 
-RETENTION = 86_400.0
-"""Seconds that a key is remembered."""
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -31,9 +28,9 @@ class _Entry:
 
 
 class IdempotencyKeys:
-    """The keys of one provider."""
+    """The keys of one provider. `retention`: the seconds that a key is remembered, on this clock."""
 
-    def __init__(self, clock: Clock, retention: float = RETENTION) -> None:
+    def __init__(self, clock: Clock, retention: float) -> None:
         self._clock = clock
         self._retention = retention
         self._entries: dict[str, _Entry] = {}

@@ -49,7 +49,7 @@ class HttpProvider(Listener):
         self.backend = backend
         self.spec = spec
         self.ledger = ledger
-        self.keys = IdempotencyKeys(ledger.clock)
+        self.keys = IdempotencyKeys(ledger.clock, spec.keys_live)
         self._routes = Routes(spec.routes)
         self.outages = Outages(ledger.clock)
         self.counter = None if spec.limit is None else Counter(ledger.clock, spec.limit)

@@ -124,6 +124,11 @@ def _against_duplicates(cause: Cause, evidence: Evidence) -> str:
             "send an idempotency key made from the business event with the call (`charge:{invoice_id}`, never from the "
             "attempt or the clock): the provider then answers a repeated call without doing it again"
         )
+    if evidence.honours_keys and len(keys) == 1 and sum(item.applied for item in mine) > 1:
+        return (
+            "the key was the same each time, and the provider had forgotten it by then: let the retries end before it "
+            "does (idempotency_for in the rig), or ask the provider what it has done before a late retry does it again"
+        )
     if len(keys - {""}) > 1:
         return (
             f"the key differs between the attempts ({', '.join(sorted(keys - {''})[:2])}): make it from the business "

@@ -200,6 +200,8 @@ class Provider:
     `{"stripe": {"api_base": "{this.base}"}}`."""
     webhook: Webhook | Sequence[Webhook] = ()
     """What it calls back."""
+    idempotency_for: str | float = "24h"
+    """How long a key is remembered, `10m` or a number of seconds, on the job's clock."""
     kind: str = "provider"
 
     @property
@@ -216,7 +218,24 @@ class Provider:
             raise UsageError(f"provider: expected queue to be 0 or more, got {self.queue}")
         if self.beyond != "slow" and not (isinstance(self.beyond, int) and 400 <= self.beyond <= 599):
             raise UsageError(f"provider: expected beyond to be a status such as 503, or 'slow', got {self.beyond!r}")
-        _ = self.limit
+        if not self.idempotency and self.idempotency_for != "24h":
+            raise UsageError("provider: idempotency_for belongs to idempotency, the header that has the keys")
+        _ = self.limit, self.keys_live
+
+    @property
+    def keys_live(self) -> float:
+        """Seconds that an idempotency key is remembered. Raises UsageError."""
+        try:
+            text = self.idempotency_for
+            seconds = units.duration(text) if isinstance(text, str) else text
+        except units.NoUnit as error:
+            near = f"; did you mean {error.near!r}?" if error.near else ""
+            raise UsageError(
+                f"provider: expected idempotency_for to be {error}, got {self.idempotency_for!r}{near}"
+            ) from None
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0:
+            raise UsageError(f"provider: expected idempotency_for to be {units.A_DURATION}, got {text!r}")
+        return float(seconds)
 
     @property
     def limit(self) -> Capacity | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import jobcheck
 from jobcheck.checks.contracts import exactly_once
 from jobcheck.events import Bus, PointsFound
 from jobcheck.history.ids import short_id
@@ -22,27 +24,30 @@ CHARGES = "payments POST /charges"
 RETRIES = "shop.claims.{} retries after 60 s and more (retry_backoff)"
 
 
-def run(name: str, reports: Path, rig: str = "shop") -> tuple[SubjectReport, str]:
-    """At speed 100, PostgreSQL refuses to commit the record of the charge that was just made; and the estimate."""
-    reference = f"{PATH}:{rig}"
+def run(name: str, reports: Path, *, keys_for: str = "24h", speed: float = 100.0) -> tuple[SubjectReport, str]:
+    """PostgreSQL refuses to commit the record of the charge that was just made; and the estimate. The provider
+    remembers keys for so long."""
+    reference = f"{PATH}:shop"
+    rig = load_rig(reference)
+    payments = jobcheck.provider(idempotency="Idempotency-Key", idempotency_for=keys_for)
     commit = short_id("db", "postgres COMMIT", 2, "request")
     only = short_id(f"{name}/celery-redis", commit, "error-reply 40001", "before")
     request = Request(
         command="test",
-        rig=load_rig(reference),
+        rig=replace(rig, upstreams={**rig.upstreams, "payments": payments}),
         rig_reference=reference,
         jobs=[Job(name, "queue", f"{PATH}:{name}", "", (exactly_once(CHARGES),), only=only)],
         reports=reports,
         faults=("reset",),
         verify=1,
-        speed=100.0,
+        speed=speed,
         seed=5,
     )
     told: list[str] = []
     bus = Bus()
     bus.subscribe(lambda event: told.append(event.takes) if isinstance(event, PointsFound) else None)
     report = facade.run(lambda: facade.explore(request, bus)).report
-    assert report.environment["clock"] == "100 times as fast (libfaketime)"
+    assert report.environment["clock"] == f"{speed:g} times as fast (libfaketime)"
     return report.subjects[0], told[0]
 
 
@@ -60,3 +65,14 @@ def test_a_claim_that_ends_before_the_retries_do_is_found_by_the_clock(tmp_path:
     (finding,) = item.findings
     assert finding.effect == CHARGES
     assert max(line.at for line in finding.story) >= 900, "times in the story are the job's own"
+
+
+def test_a_key_that_the_provider_forgets_before_the_last_retry_charges_again(tmp_path: Path) -> None:
+    """Keys of ten minutes, and a retry after 900 s: the same key, and a second charge."""
+    item, _ = run("charge_claimed_with_key", tmp_path, keys_for="10m", speed=300.0)
+    (strike,) = item.strikes
+    assert (strike.fired, strike.verdict, strike.layer) == (True, "duplicated", "handler"), item.problem
+    (finding,) = item.findings
+    assert finding.effect == CHARGES
+    assert "the provider had forgotten it by then" in finding.advice
+    assert max(line.at for line in finding.story) >= 900

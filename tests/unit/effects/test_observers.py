@@ -21,6 +21,7 @@ from jobcheck.effects.resources import Resources
 from jobcheck.effects.rows import plain
 from jobcheck.errors import UsageError
 from jobcheck.history.records import Effect
+from jobcheck.services.spec import Provider
 
 CALL = Call("POST", "/charges", {}, "")
 
@@ -167,6 +168,17 @@ def test_a_key_is_new_then_in_flight_then_replayed_until_its_retention() -> None
     assert keys.rewind(1000) == 0, "a call in flight is not forgotten"
     keys.finish("k", stored)
     assert keys.rewind(0) == 1
+
+
+def test_how_long_a_provider_remembers_keys_is_the_rigs_to_say() -> None:
+    assert Provider(idempotency="Key").keys_live == 24 * 3600
+    assert Provider(idempotency="Key", idempotency_for="1m30s").keys_live == 90
+    assert Provider(idempotency="Key", idempotency_for=600).keys_live == 600
+    for wrong, said in (("10", "did you mean '10s'"), ("soon", "a duration"), (0, "got 0"), (True, "got True")):
+        with pytest.raises(UsageError, match=said):
+            Provider(idempotency="Key", idempotency_for=wrong)
+    with pytest.raises(UsageError, match="belongs to idempotency"):
+        Provider(idempotency_for="10m")
 
 
 def look(observer: FilesObserver) -> list[tuple[str, str]]:

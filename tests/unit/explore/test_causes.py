@@ -70,6 +70,12 @@ def test_a_provider_that_honours_keys_and_saw_none_gets_one() -> None:
     assert "idempotency key" in advice(cause, POINTS, Evidence([charge, charge], honours_keys=True))
 
 
+def test_a_key_that_was_the_same_and_was_forgotten_is_told() -> None:
+    cause = causes([lost(2, CHARGE, verdict=Verdict.DUPLICATED)], POINTS)[0]
+    charges = [Effect(n, 0.0, CHARGE, "{}", key="charge:1") for n in (1, 2)]
+    assert "the provider had forgotten it by then" in advice(cause, POINTS, Evidence(charges, honours_keys=True))
+
+
 def test_keys_that_differ_between_attempts_are_shown() -> None:
     cause = causes([lost(2, CHARGE, verdict=Verdict.DUPLICATED)], POINTS)[0]
     charges = [Effect(n, 0.0, CHARGE, "{}", key=f"charge:{n}") for n in (1, 2)]
