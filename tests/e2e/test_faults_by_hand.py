@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -16,9 +17,12 @@ from jobcheck.errors import UsageError
 from jobcheck.events import Bus, Event, PhaseStarted
 from jobcheck.runner.scenarios.campaign import ScenarioRequest, load
 from jobcheck.runner.scenarios.live import Live
+from jobcheck.services.spec import Redis
 
 from . import tiny
-from .test_toxiproxy_command import CLIENTS, client, node_client
+from .bad_day import QUEUE, jobcheck, project, rig
+from .test_safety import users_server
+from .test_toxiproxy_command import CLIENTS, client, command, node_client
 
 SCENARIO = """\
 title: by hand
@@ -141,3 +145,26 @@ def test_the_command_line_prints_the_address(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr + done.stdout
     assert "http://127.0.0.1:" in done.stderr
     assert "answers as Toxiproxy: broker, payments" in done.stderr
+
+
+def test_an_exploration_goes_through_a_toxiproxy_of_the_users_own(tmp_path: Path) -> None:
+    """What is set there before it begins holds for all of it, clean runs included, and stays when it is over."""
+
+    async def main() -> None:
+        async with users_server(Redis(), tmp_path / "server") as service:
+            with command() as (port, _):
+                api = f"http://127.0.0.1:{port}"
+                upstream = f"127.0.0.1:{service.address.port}"
+                proxy = ask(f"{api}/proxies", "POST", {"name": "broker", "listen": "127.0.0.1:0", "upstream": upstream})
+                toxic = {"type": "latency", "attributes": {"latency": 20}}
+                ask(f"{api}/proxies/broker/toxics", "POST", toxic)
+                text = rig(f'"broker": jobcheck.redis(url="redis://{proxy["listen"]}/0")')
+                folder = project(tmp_path / "project", text=text)
+                ended = await asyncio.to_thread(jobcheck, folder, "explore", *QUEUE, "--max-points", "1")
+                ended.says(0, f"given: redis://{proxy['listen']}/0", ", 1 fired: ")
+                (file,) = folder.glob("reports/*-enqueue/report.json")
+                strikes = json.loads(file.read_text())["subjects"][0]["strikes"]
+                assert min(one["seconds"] for one in strikes) >= 4 * 0.02, "fetch, reserve, start and ack wait"
+                assert [one["name"] for one in ask(f"{api}/proxies/broker")["toxics"]] == ["latency_downstream"]
+
+    asyncio.run(main())
