@@ -82,6 +82,30 @@ def test_a_right_shop_survives_a_database_that_fails_in_every_way(tmp_path: Path
     assert not servers()
 
 
+def test_outages_of_ten_seconds_and_more_that_come_again_and_again(tmp_path: Path) -> None:
+    """A provider and a database, each twice; on a faster clock, so that it does not take a minute."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        f"title: again\nrig: {APPS}/invoices/rig.py:shop\nclock: {{speed: 10}}\nworkers: 2\n"
+        "workload: {enqueue: new_invoice, count: 16, rate: 24/m}\n"
+        "faults:\n"
+        "  - {outage: payments, status: 503, every: 20s, for: 12s}\n"
+        "  - {kill: db, every: 20s, for: 10s}\n"
+        "expect:\n  - exactly_once: payments POST /charges\n  - at_least_once: mail\n"
+    )
+    scenario = run(file)
+    assert (scenario["verdict"], scenario["problem"]) == ("ok", ""), scenario
+    assert held(scenario)[RUNS], "nothing is left of the last one"
+    for fault, begins, ends in ((0, "out of order", "works again"), (1, "is killed", "comes back")):
+        mine = [one for one in scenario["actions"] if one["fault"] == fault]
+        assert [begins in one["text"] for one in mine] == [True, False] * 2, mine
+        assert [ends in one["text"] for one in mine] == [False, True] * 2, mine
+        spells = [later["at"] - begun["at"] for begun, later in zip(mine[::2], mine[1::2], strict=True)]
+        assert min(spells) >= 10, "so long by the jobs' own clock"
+        assert scenario["faults"][fault]["met"]
+    assert not servers()
+
+
 def test_a_broker_that_is_killed_forgets_nothing_and_one_that_is_wiped_what_waited(tmp_path: Path) -> None:
     """After each recovery a job is enqueued to see whether it runs; what is gone with the storage is no handler's."""
     faults = (

@@ -18,7 +18,7 @@ from .. import clocks
 from ..lapse import outlived
 from ..rig import Rig
 from .book import Book, Scribe
-from .clocks import arithmetic, loads
+from .clocks import Load, arithmetic, fastest, loads
 from .gate import Arm, PostGate
 from .lane import ScenarioLane
 from .posts import Post
@@ -114,6 +114,7 @@ async def record_clean(
     """
     lane, what = world.lane, scenario.workload.enqueue
     shown: list[tuple[CaseRecord, tuple[Effect, ...]]] = []
+    asked: list[list[Load]] = []
     for _ in range(2):
         since = await lane.prime()
         made = await world.producers.make(world.work.version, world.work.values(0))
@@ -126,7 +127,7 @@ async def record_clean(
             left = await calm.reached(scenario.timeouts.drain, tasks)
         if left:
             raise CaseError(f"a clean case of {what} did not end: {left}")
-        took = lane.stage.clock.now() - began
+        asked.append(loads(world.book.of_case(made.record.id), scenario, rig, lane.stage.clock.now() - began))
         effects, problems = await lane.all_effects(since, [made.record])
         if failed := world.book.filed(made.record.id):
             raise CaseError(f"a clean case of {what} failed: {failed}")
@@ -137,7 +138,7 @@ async def record_clean(
         mine = tuple(one for one in effects if one.applied and one.case == made.record.id)
         shown.append((made.record, mine))
     if lane.stage.speed != 1:
-        await _clocked(world, scenario, rig, made.record.id, took)
+        await _clocked(world, scenario, rig, made.record.id, fastest(*asked))
     clean = Clean(*shown[1], others=(shown[0],))
     if missing := unmatched(scenario.contracts, clean):
         paste = "\n    ".join(lines_to_paste(clean, {name: spec.kind for name, spec in rig.upstreams.items()}))
@@ -148,16 +149,15 @@ async def record_clean(
     return Baseline(clean, deliveries, await lane.prime())
 
 
-async def _clocked(world: World, scenario: Scenario, rig: Rig, case: str, took: float) -> None:
+async def _clocked(world: World, scenario: Scenario, rig: Rig, case: str, found: Sequence[Load]) -> None:
     """Whether the load can be met at this speed, and what the work of a clean case is beside known time-outs.
 
     Raises CaseError where it cannot be met."""
     jobs = world.book.of_case(case)
-    found = loads(jobs, scenario, rig, took)
     names = (post.tasks.get(job.id, "") for post in world.posts.values() for job in jobs)
     call = world.producers.agent(world.work.version).call
     settings = await rig.system.describe(call, safe=False, task=next(filter(None, names), ""))
-    work = max((load.work for load in found), default=took)
+    work = max((load.work for load in found), default=0.0)
     for sentence in (*arithmetic(scenario, found), *clocks.own_time(world.lane.stage, settings, work)):
         world.note(sentence)
 

@@ -10,7 +10,7 @@ import pytest
 from jobcheck.clock import ManualClock
 from jobcheck.errors import CaseError
 from jobcheck.runner.clocks import out_of_reach, own_time, too_tight
-from jobcheck.runner.scenarios.clocks import Load, arithmetic, sums, too_much
+from jobcheck.runner.scenarios.clocks import Load, arithmetic, fastest, sums, too_much
 from jobcheck.systems.contract import Settings
 
 
@@ -45,6 +45,11 @@ def test_a_few_cases_that_wait_for_one_another_are_told_only() -> None:
     assert said.endswith("at most speed 1, or a rate of at most 0.25/s (15/m); told only, since there are 4 cases")
     assert "it cannot be met in real time either" in too_much(Load("", 0.2, 2), 20, 100)
     assert arithmetic(scenario(20, 300, speed=1.0), [Load("", 0.08, 2)]) == []
+
+
+def test_a_machine_that_was_busy_once_is_no_reason() -> None:
+    first, second = [Load("", 0.3, 2), Load("mail", 0.02, 8)], [Load("", 0.01, 2)]
+    assert fastest(first, second) == [Load("", 0.01, 2), Load("mail", 0.02, 8)]
 
 
 def test_exactly_as_much_as_there_is_can_be_met() -> None:
