@@ -182,12 +182,12 @@ def test_erlang_says_whether_it_follows() -> None:
     assert "said nothing" in rabbit_clock.read("", 100.0)
 
 
-def test_an_interpreter_is_asked_and_polling_makes_its_timed_waits_follow() -> None:
+def test_an_interpreter_is_asked_and_polling_makes_its_timed_waits_follow(tmp_path: Path) -> None:
     """Without the preload, waits on locks do not come back (libfaketime before 0.9.12); with it, all but a bare one."""
     found = pace(100.0, REAL, find.faketime())
 
     async def main() -> list[str]:
-        async with Stage(seed=1, bus=Bus(), logs=Path(), speed=100.0) as stage:
+        async with Stage(seed=1, bus=Bus(), logs=tmp_path, speed=100.0) as stage:
             return await stage.check_pace(sys.executable)
 
     notes = asyncio.run(main())
