@@ -37,7 +37,13 @@ PRELOAD = (
     "celery.concurrency.prefork",
     "celery.concurrency.solo",
     "celery.fixups.django",
+    *("celery.app.amqp", "celery.app.control", "celery.app.events", "celery.app.log", "celery.app.routes"),
+    *("celery.backends.base", "celery.events.dispatcher", "celery.events.receiver"),
+    *("celery.worker.autoscale", "celery.worker.consumer.delayed_delivery"),
+    *("kombu.matcher", "kombu.mixins", "kombu.pidbox"),
+    *("billiard.heap", "billiard.popen_fork", "billiard.sharedctypes", "billiard.synchronize"),
 )
+"""What a worker imports until it is ready, from the library alone; those that a version has not are left out."""
 TRANSPORTS: dict[str, type[OnRedis] | type[OnRabbitMQ]] = {"redis": OnRedis, "rabbitmq": OnRabbitMQ}
 """By kind of the rig's broker."""
 USUAL_DELAY = 180

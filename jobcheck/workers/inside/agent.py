@@ -16,6 +16,7 @@ objects of the app are made (a Celery task is one until it is touched), and modu
 Modules of others stay with the forks: they may open connections when they are imported.
 """
 
+import gc
 import importlib
 import importlib.util
 import json
@@ -90,6 +91,21 @@ def share_nothing():
     """Closes what the frameworks have opened, before a fork: two processes on one connection spoil it for both."""
     for module in _frameworks:
         module.before_fork()
+
+
+_frozen = []
+"""Something, once the garbage collector leaves alone what was there before the first fork."""
+
+
+def ready_to_fork():
+    """Shares nothing, and what is there before the first fork is no matter of the garbage collector any more: a fork
+    that collects would touch all of it, and so copy it page by page. (billiard collects before each child; that was
+    half of a Celery worker's boot.)"""
+    share_nothing()
+    if not _frozen:
+        gc.collect()
+        gc.freeze()
+        _frozen.append(True)
 
 
 def apart(folder):
@@ -198,7 +214,7 @@ class Agent:
     def do_fork(self, request):
         target = resolve(request["function"])
         getattr(target, "__name__", "")
-        share_nothing()
+        ready_to_fork()
         read, write = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -252,7 +268,7 @@ class Agent:
 
     def do_spawn(self, request):
         """Forks a child that becomes `python -m MODULE ARGS`, with its output in a FIFO."""
-        share_nothing()
+        ready_to_fork()
         pid = os.fork()
         if pid == 0:
             self.program(request)
