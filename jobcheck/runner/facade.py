@@ -144,7 +144,8 @@ async def explore(request: Request, bus: Bus) -> Result:
     folder = RunFolder.create(request.reports, request.name)
     started = REAL.now()
     environment = environment_of(bus, request.redaction, boot=request.boot, lanes=request.lanes)
-    environment["leases"] = leases.REAL if request.real_clocks else leases.REWOUND
+    if any(job.mode == "queue" for job in request.jobs):
+        environment["leases"] = leases.REAL if request.real_clocks else leases.REWOUND
     with folder, Journal(folder) as journal:
         logs = folder.path / "output"
         logs.mkdir(exist_ok=True)

@@ -3,8 +3,9 @@
 BRPOP celery ...                       poll; its reply is the delivery
 MULTI ZADD unacked_index HSET unacked EXEC    the reservation, which makes the delivery recoverable
 MULTI ZREM unacked_index HDEL unacked EXEC    the ack
-MULTI ZREM unacked_index HDEL unacked RPUSH celery {...} EXEC    a lease has run out: whichever worker looks first puts
-                                       the job back (one that its own worker rejects is put back by LPUSH)
+MULTI ZREM unacked_index HDEL unacked RPUSH celery {...} EXEC    the job is put back: by a worker that ends, and has not
+                                       done it; or, while it holds `unacked_mutex`, by whichever worker looks first when
+                                       a lease has run out
 LPUSH celery {...}                     an enqueued job
 MULTI SET celery-task-meta-... PUBLISH ... EXEC    the job's result, where Redis is the result backend too
 EVALSHA ... celery-taskset-meta-... .j .t .s ...    a part of a chord counts itself, claims the body, and clears up (a
@@ -21,7 +22,8 @@ from ...wire.unit import Kind, Unit
 from ..contract import Meaning
 from .headers import Said, said
 
-NOISE_KEYS = (b"_kombu.", b"celeryev", b"pidbox", b"unacked_mutex", b".reply.")
+MUTEX = b"unacked_mutex"
+NOISE_KEYS = (b"_kombu.", b"celeryev", b"pidbox", MUTEX, b".reply.")
 RESULT_KEY = b"celery-task-meta-"
 CHORD_KEY = b"celery-taskset-meta-"
 NOISE_COMMANDS = frozenset(
@@ -51,6 +53,8 @@ class RedisDialect:
         self._held: dict[str, None] = {}
         self._tags: dict[str, str] = {}
         """Jobs by delivery tag: a worker may have the next message before it acknowledges the last one."""
+        self._sweeps = False
+        """The worker looks for leases that have run out: it has the mutex."""
         self.tasks: dict[str, str] = {}
         """Task names by job id, as seen."""
         self.due: dict[str, str] = {}
@@ -60,6 +64,7 @@ class RedisDialect:
         return list(self._held)
 
     def reset(self) -> None:
+        self._sweeps = False
         self._held.clear()
         self._tags.clear()
 
@@ -74,6 +79,8 @@ class RedisDialect:
         ops = [op for op in unit.info.get("ops", ()) if op]
         if not ops:
             return Meaning()
+        if locks := [op[0].upper() for op in ops if any(MUTEX in key for key in _keys(op))]:
+            self._sweeps = b"SET" in locks  # it is freed by a script
         names = {op[0].upper() for op in ops}
         executes = unit.shape.startswith("redis EXEC")
         if all(_is_noise(op) for op in ops):
@@ -82,7 +89,7 @@ class RedisDialect:
             return Meaning(chord)
         if names & POPS:
             return Meaning("poll")
-        if executes and names >= {b"ZREM", b"HDEL", b"RPUSH"}:
+        if executes and self._sweeps and names >= {b"ZREM", b"HDEL", b"RPUSH"}:
             return self._restore(ops)
         if executes and names >= {b"ZREM", b"HDEL"}:
             return Meaning("ack", self._job_of(unit, b"ZREM"))  # a rejected job is put back in the same transaction
@@ -113,7 +120,9 @@ class RedisDialect:
         return jobs.pop() if len(jobs) == 1 else ""
 
     def _reply(self, unit: Unit, request: Unit, role: str) -> Meaning:
-        if role == "poll":
+        if role == "noise":
+            self._sweeps = self._sweeps and not _refused(unit, request)
+        elif role == "poll":
             value: Any = unit.info.get("value")
             if isinstance(value, list) and len(value) == 2:
                 message, tag = message_of(value[1])
@@ -127,6 +136,12 @@ class RedisDialect:
             for tag in _tags(request, b"ZREM"):
                 self._held.pop(tag, None)
         return Meaning(role)
+
+
+def _refused(unit: Unit, request: Unit) -> bool:
+    """Whether this answer to a request for the mutex says that another worker has it."""
+    asked = any(MUTEX in key for op in request.info.get("ops", ()) if op for key in _keys(op))
+    return asked and unit.info.get("value") is None
 
 
 def _tags(request: Unit, command: bytes) -> list[str]:

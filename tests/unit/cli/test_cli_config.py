@@ -66,10 +66,10 @@ def test_texts_of_an_ini_file_are_read_as_numbers():
 
 
 def test_lists_and_flags_are_read_from_toml_and_from_an_ini_file(tmp_path):
-    expected = Settings(secrets=("iban", "pin_code"), keep_bodies=True, ruleset=1)
-    text = '[tool.jobcheck]\nsecrets = ["iban", "pin_code"]\nkeep-bodies = true\nruleset = 1\n'
+    expected = Settings(secrets=("iban", "pin_code"), keep_bodies=True, real_clocks=True, ruleset=1)
+    text = '[tool.jobcheck]\nsecrets = ["iban", "pin_code"]\nkeep-bodies = true\nreal-clocks = true\nruleset = 1\n'
     assert read_settings(project(tmp_path, text)) == expected
-    values = {"secrets": "iban, pin_code", "keep_bodies": "yes", "ruleset": "1"}
+    values = {"secrets": "iban, pin_code", "keep_bodies": "yes", "real_clocks": "on", "ruleset": "1"}
     assert merged(Settings(), values, where="here") == expected
 
 

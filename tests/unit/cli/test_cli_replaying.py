@@ -27,7 +27,7 @@ FAILURE = Failure(
     points=tuple(Point(strike.point, "store", "redis SET", 1) for strike in STRIKES),
     strikes=STRIKES,
     contracts=('exactly_once("mark charge")', "at least once: mark mail"),
-    options=("at-least-once",),
+    options=("at-least-once", "speed=100", "real_clocks=yes"),
     node="tests/test_jobs.py::test_naive",
     seed=7,
 )
@@ -83,6 +83,7 @@ def test_the_strike_is_run_as_it_was_found(replayed):
     assert (job.subject, job.mode, job.assume) == ("naive [at-least-once]", "queue", "at-least-once")
     assert [contract.text for contract in job.contracts] == ["exactly once: mark charge", "at least once: mark mail"]
     assert (request.seed, request.node, request.rig.name) == (7, "tests/test_jobs.py::test_naive", "tiny")
+    assert (request.speed, request.real_clocks) == (100.0, True)
     assert request.project is None
 
 

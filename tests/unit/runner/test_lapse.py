@@ -10,8 +10,12 @@ import pytest
 
 from jobcheck.errors import UsageError
 from jobcheck.history.records import Point, Strike
+from jobcheck.history.report import FindingReport
+from jobcheck.runner.facade import Job
 from jobcheck.runner.lapse import NONE, Lapse, check, in_a_file, says, takes, waiting
-from jobcheck.runner.leases import not_over, shorter_than_the_job
+from jobcheck.runner.leases import not_over, said, shorter_than_the_job, timed
+from jobcheck.runner.remembering import failure_of
+from jobcheck.tap.sight import OUT
 
 ROLES = ("delivery", "reserve", "", "", "ack")
 POINTS = [
@@ -25,6 +29,7 @@ SHORT = Lapse(lease=3.0, sweep=1.0, waits=True)
 USUAL = Lapse(lease=3600.0, sweep=100.0, waits=True)
 FAST = Lapse(lease=3600.0, sweep=100.0, speed=100.0, waits=True)
 RABBIT = Lapse(heartbeat=60.0, waits=True)
+TIMED = ("db SELECT claims compares something with now()",)
 
 
 def test_who_holds_a_job_waits_and_nobody_else() -> None:
@@ -141,3 +146,53 @@ def test_a_healthy_job_that_outlives_its_lease_is_no_clean_run() -> None:
     )
     assert said("w1", speed=100.0).endswith("longest job, or take a smaller speed")
     assert said("producer") == said("w1", "another") == "", "the harness itself rewinds by a child of the producer"
+
+
+def test_what_sql_compares_with_the_clock_is_not_proven_where_something_was_rewound() -> None:
+    def told(faults: str, *, lease: float = 3600.0, timed: tuple[str, ...] = TIMED, **stage: Any) -> list[str]:
+        place = {"deadline": 30.0, "real_clocks": False, "speed": 1.0, "kept": "", **stage}
+        mode = SimpleNamespace(
+            lane=SimpleNamespace(stage=SimpleNamespace(**place)),
+            settings=SimpleNamespace(lease=lease, sweep=100.0),
+            crew=SimpleNamespace(seats=[]),
+            timed=timed,
+        )
+        outcomes = [SimpleNamespace(strike=Strike("s", "p", fault)) for fault in faults.split()]
+        return [note for note in said(cast(Any, mode), cast(Any, outcomes)) if note.startswith("clock: ")]
+
+    assert told("term kill") == [
+        "clock: not proven: db SELECT claims compares something with now(), whose clock does not move when a lease is "
+        "rewound; --real-clocks proves it, with --speed 100 it takes less long"
+    ]
+    (cut,) = told("zombie", lease=0.0, kept="no libfaketime")
+    assert cut.endswith("does not move when the connection of a paused worker is cut; --real-clocks proves it")
+    assert told("kill", lease=0.0) == [], "a dead worker's connection is gone in production, too"
+    assert told("term lose-reply") == told("kill", timed=()) == told("kill", real_clocks=True) == []
+
+
+def test_what_a_worker_compares_with_the_clock_is_named_once() -> None:
+    def sight(worker: str, shape: str, *clocks: str, way: str = OUT) -> Any:
+        unit = SimpleNamespace(shape=shape, info={"clock": clocks} if clocks else {})
+        return SimpleNamespace(worker=worker, upstream="db", way=way, role="", unit=unit)
+
+    sights = [
+        sight("w1", "postgres SELECT claims", "now()"),
+        sight("w1", "postgres SELECT claims", "now()"),
+        sight("w1", "postgres COMMIT"),
+        sight("w1", "postgres SELECT claims", "now()", way="in"),
+        sight("producer", "postgres SELECT invoices", "now()"),
+    ]
+    assert timed(cast(Any, SimpleNamespace(trace=SimpleNamespace(sights=sights)))) == TIMED
+
+
+def test_a_finding_remembers_that_nothing_was_rewound() -> None:
+    def options(**values: Any) -> tuple[str, ...]:
+        request = SimpleNamespace(**{"node": "", "rig_reference": "", "seed": 1, "speed": 1.0, **values})
+        job = Job("work", "queue", "enqueue")
+        found = FindingReport("f", "handler", "mail", "duplicated", ())
+        exploration = SimpleNamespace(trials={}, points=(), looks=())
+        mode = SimpleNamespace(key="work/celery-redis", name="queue")
+        return failure_of(cast(Any, request), job, cast(Any, mode), cast(Any, exploration), found).options
+
+    assert options(real_clocks=True) == ("real_clocks=yes",)
+    assert options(real_clocks=False) == ()

@@ -194,6 +194,15 @@ def test_a_batch_of_the_extended_protocol_is_one_unit_with_its_parameters():
     assert request.info["writes"]
 
 
+def test_what_is_compared_with_the_clock_is_told_with_the_message():
+    units = talk(
+        parse("delete from a where until < now()") + bind() + execute() + SYNC, PARSED + BOUND + tag("DELETE 0")
+    )
+    assert units["client"][0].info["clock"] == ("now()",)
+    units = talk(query("insert into a (at) values (now())"), tag("INSERT 0 1") + ready())
+    assert "clock" not in units["client"][0].info
+
+
 def test_prepared_statements_are_known_by_name_until_they_are_closed():
     units = talk(
         parse("insert into a values ($1)", "s1") + describe("s1") + FLUSH,
