@@ -40,7 +40,7 @@ bench: .venv/.dev ## run the benchmarks of tests/benchmarks: tables to paste int
 	@$(BIN)/python tests/benchmarks/machine.py
 	@for bench in tests/benchmarks/bench_*.py; do echo; $(BIN)/python "$$bench"; done
 
-matrix: .venv/.dev ## the cells of docs/matrix.md, leases rewound and real: 15 min (MATRIX_ARGS="zombie early")
+matrix: .venv/.dev ## the cells of docs/matrix.md, leases rewound and real: 15 min (MATRIX_ARGS="SIGSTOP early")
 	@$(BIN)/python tests/benchmarks/machine.py
 	@echo
 	@PYTHONPATH=tests/benchmarks $(BIN)/python tests/matrix/matrix.py $(MATRIX_ARGS)

@@ -1,7 +1,7 @@
 """The cells of the delivery matrix that are about Celery, each with its lease rewound and with real clocks.
 
     make matrix                                  all of them, 15 min
-    make matrix MATRIX_ARGS="zombie early"       those whose names have one of these words
+    make matrix MATRIX_ARGS="SIGSTOP early"       those whose names have one of these words
 
 What the page says was measured by hand, without jobcheck, on another day (docs/matrix.md). Ends with 1 when a verdict
 with real clocks is not the one with rewound leases, or neither is what the page says.
