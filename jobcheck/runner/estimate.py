@@ -44,7 +44,7 @@ def takes_of(mode: Mode, planned: Sequence[Strike], recorded: float, booted: flo
         text += f", and {told(least + every).removeprefix('about ')} where all retries are needed"
     further = (
         lapse.says(planned, mode.points, stays, told(lasts)),
-        waits(mine, settings, stage.deadline, speed),
+        waits(mine, settings, stage.deadline, speed, kept=bool(stage.kept)),
     )
     return "; ".join(filter(None, (text, *further)))
 
@@ -80,8 +80,16 @@ def waited(
     return first, max(first, many * min(settings.retry_total / speed, deadline))
 
 
-def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float, speed: float = 1.0) -> str:
-    """A sentence on retries of the app that make strikes long; empty when there is nothing to say."""
+def waits(
+    strikes: Sequence[Strike],
+    settings: Settings | None,
+    deadline: float,
+    speed: float = 1.0,
+    *,
+    kept: bool = False,
+) -> str:
+    """A sentence on retries of the app that make strikes long; empty when there is nothing to say. `kept`: a faster
+    clock was asked for, and cannot be had."""
     if settings is None or not settings.retry_says or settings.retry_delay < 1:
         return ""
     many = sum(kind_of(strike.fault) in SURVIVED for strike in strikes)
@@ -93,6 +101,8 @@ def waits(strikes: Sequence[Strike], settings: Settings | None, deadline: float,
     if settings.retry_delay / speed < deadline:
         return text
     delay = settings.retry_delay
+    if kept:
+        return f"{text}, and are unknown then: the clock could not be sped up, and a deadline is {deadline:g} s"
     return (
         f"{text}, and are hung after {deadline:g} s (--speed {quick(delay, deadline):g} makes them short; a deadline "
         f"above {delay / speed:g}s waits for them)"

@@ -187,7 +187,7 @@ async def _goes_on(struck: Struck, *, stuck: float = STUCK) -> Seat:
     """Its own error handling decides. A worker that leaves its job where it is gets a successor."""
     seat = struck.seat
     struck.running.unsettled = await struck.quiet.reached(seat, stuck=stuck, lease=struck.lapse.of_living)
-    if not struck.running.unsettled:
+    if not struck.running.unsettled or struck.quiet.out_of_reach:  # a successor would only wait as well
         struck.used.append(seat)
         return seat
     if seat.alive:

@@ -44,6 +44,8 @@ class Quiet:
         self._deadline = deadline
         self._kin = kin
         """The jobs of the case, where they are followed."""
+        self.out_of_reach = False
+        """The last wait was given up before its time: a job is due later than that, and there is no faster clock."""
 
     async def reached(self, seat: Seat, *, stuck: float = 0.0, lease: float = 0.0) -> str:
         """Empty when it became quiet, else what was still going on at the deadline.
@@ -59,6 +61,7 @@ class Quiet:
         patience = self._deadline + lease
         end = lane.stage.clock.now() + patience
         going = "nothing was looked at"
+        self.out_of_reach = False
         while lane.stage.clock.now() < end:
             if not seat.alive:
                 return "the worker ended by itself; its last lines: " + " | ".join(seat.tail()[-3:])
@@ -71,6 +74,9 @@ class Quiet:
                 if depth == 0 and not self._anywhere(seat):
                     return ""
                 going = self._waits(seat) or f"{depth} job(s) on the broker"
+            if lane.stage.kept and self._due_in(seat) > end - lane.stage.clock.now() and going == self._waits(seat):
+                self.out_of_reach = True
+                return going
             if stuck and self._is_stuck(seat, stuck, lease):
                 return going
             await asyncio.sleep(0.003)
@@ -133,6 +139,12 @@ class Quiet:
             return waits
         seconds = trace.now() - seat.slot.taken[job]
         return f"{name} has been running for {seconds:.0f} s"
+
+    def _due_in(self, seat: Seat) -> float:
+        """Seconds until the last job that the worker holds is due; 0: it holds none until a time."""
+        wall = self._lane.stage.job_clock.wall()
+        dues = getattr(seat.dialect, "due", {}).items()
+        return max((left_of(due, wall) for job, due in dues if job in seat.slot.taken), default=0.0)
 
     def _waits(self, seat: Seat) -> str:
         """The job that the worker holds until its time has come."""

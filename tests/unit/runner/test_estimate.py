@@ -33,6 +33,10 @@ def test_retries_are_named_where_a_strike_can_cause_them() -> None:
         "shop.charge retries after 180 s (why): up to 2 of the strikes make it retry, and are hung after 30 s "
         "(--speed 100 makes them short; a deadline above 180s waits for them)"
     )
+    assert waits(RESETS, SLOW, 30.0, kept=True) == (
+        "shop.charge retries after 180 s (why): up to 2 of the strikes make it retry, and are unknown then: the clock "
+        "could not be sped up, and a deadline is 30 s"
+    )
     assert waits(RESETS, SLOW, 300.0) == "shop.charge retries after 180 s (why): up to 2 of the strikes make it retry"
 
 

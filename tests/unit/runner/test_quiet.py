@@ -37,7 +37,13 @@ def seat(**values: Any) -> Any:
 
 
 def quiet(
-    settings: Settings, *, silence: float = 10.0, depth: int = 0, seconds: float = 0.05, queued: str = ""
+    settings: Settings,
+    *,
+    silence: float = 10.0,
+    depth: int = 0,
+    seconds: float = 0.05,
+    queued: str = "",
+    kept: str = "",
 ) -> Quiet:
     """On a broker of that depth, on which nothing moved for so long."""
 
@@ -51,7 +57,7 @@ def quiet(
         queued=queued,
         addresses={"broker": None},
         services={"broker": None},
-        stage=SimpleNamespace(clock=clock, job_clock=clock, patience=lambda seconds: f"{seconds:g} s"),
+        stage=SimpleNamespace(clock=clock, job_clock=clock, kept=kept, patience=lambda seconds: f"{seconds:g} s"),
         trace=SimpleNamespace(quiet_for=lambda: silence, started=0.0, now=clock.now),
         company=SimpleNamespace(check=lambda: None, busy=str),
     )
@@ -140,3 +146,12 @@ def test_a_lease_that_runs_out_by_itself_comes_on_top_of_every_patience() -> Non
     assert going(left, 0.0, stuck=0.1) == "1 job(s) on the broker"
     assert going(early, 0.3, stuck=0.1) == "1 job(s) on the broker", "it holds nothing that could come back"
     assert going(left, 0.3, stuck=0.1) == "not quiet after 0.5 s: 1 job(s) on the broker"
+
+
+def test_a_retry_that_real_time_does_not_reach_is_not_waited_for() -> None:
+    """Only where a faster clock was asked for and cannot be had; the wall is at 100 s."""
+    place = seat(taken={"j": 0.0}, held=["t"], due={"j": "1970-01-01T00:02:40+00:00"})
+    rule = quiet(LATE, seconds=10.0, kept="the broker is given by its url")
+    assert reached(rule, place) == "job j is not due for another 60 s (a countdown, an eta, or the delay of a retry)"
+    assert rule.out_of_reach
+    assert reached(quiet(LATE, seconds=0.5), place).startswith("not quiet after 0.5 s: ")
