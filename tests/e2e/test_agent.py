@@ -19,7 +19,7 @@ from jobcheck.workers.guardian import Guardian
 from jobcheck.workers.supervisor import Supervisor
 
 APP = """
-import os, sys, time
+import gc, os, sys, time
 
 def case(case):
     case.owns(invoice=case.number + 1)
@@ -49,6 +49,10 @@ def asleep(path, text):
 
 def add(one, two):
     return one + two
+
+def left_alone(path, text):
+    frozen = gc.get_freeze_count()
+    with open(path, "a") as out: out.write("%s %s\\n" % (frozen > 1000, frozen > len(gc.get_objects())))
 
 def lazily(path, text):
     known = "colorsys" in sys.modules, "lazy_gateway" in sys.modules
@@ -180,6 +184,18 @@ def test_a_module_of_the_standard_library_is_imported_by_the_first_fork_only_and
             await forked(agent, "shop:lazily", out)
             assert await agent.call(str(tmp_path / "shop.py"), "add", one=1, two=1) == 2  # the import is over
         assert out.read_text().splitlines() == ["False False", "True False", "True False"]
+
+    with_agent(tmp_path, body)
+
+
+def test_what_the_forks_share_is_left_alone_by_their_garbage_collectors(tmp_path: Path) -> None:
+    """A collection would copy every page of it."""
+    out = tmp_path / "out"
+
+    async def body(agent: Agent) -> None:
+        for _ in range(2):
+            await forked(agent, "shop:left_alone", out)
+        assert out.read_text().splitlines() == ["True True", "True True"]
 
     with_agent(tmp_path, body)
 

@@ -102,7 +102,7 @@ def ready_to_fork():
     that collects would touch all of it, and so copy it page by page. (billiard collects before each child; that was
     half of a Celery worker's boot.)"""
     share_nothing()
-    if not _frozen:
+    if not _frozen and hasattr(gc, "freeze"):  # PyPy has none
         gc.collect()
         gc.freeze()
         _frozen.append(True)
