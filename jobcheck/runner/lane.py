@@ -21,7 +21,7 @@ from ..effects.marks import MarkServer, hear
 from ..effects.observer import Server, Snapshot
 from ..effects.provider import HttpProvider
 from ..effects.rows import RowsObserver
-from ..errors import ServiceError, UsageError, WaitTimeout
+from ..errors import CaseError, ServiceError, UsageError, WaitTimeout
 from ..history.records import CaseRecord, Effect
 from ..services import Service
 from ..services.spec import STARTTLS, Address, Provider, Smtp, hosts_of, secured, wants_tls
@@ -285,7 +285,11 @@ class Lane:
         """Runs the case function in the producer child."""
         producer = await self.producer()
         data = self.case_data()
-        answer = await producer.agent.request("case", function=function, case=data)
+        try:
+            answer = await producer.agent.request("case", function=function, case=data)
+        except CaseError as error:
+            error.hint = error.hint or self.stage.hurried
+            raise
         record = CaseRecord(id=str(data["id"]), number=int(str(data["number"])), ids=answer["ids"])
         self.cases.append(record)
         return Case(record, answer["value"])

@@ -25,6 +25,15 @@ SILENCE = 1.5
 """Seconds without any message until a worker that never tells the end of its jobs is taken to be done."""
 
 
+OFTEN, SELDOM = 0.003, 0.05
+"""Seconds between two looks: while messages come, and where a lease or a retry of minutes is waited for."""
+
+
+def until_next_look(silence: float) -> float:
+    """Seconds until it is worth to look again, after so many seconds without a message."""
+    return min(SELDOM, max(OFTEN, silence / 50))
+
+
 class Quiet:
     """Waits for quiet on one lane; `jobs` are those of the case, `others` the workers that serve other queues."""
 
@@ -79,7 +88,7 @@ class Quiet:
                 return going
             if stuck and self._is_stuck(seat, stuck, lease):
                 return going
-            await asyncio.sleep(0.003)
+            await asyncio.sleep(until_next_look(lane.trace.quiet_for()))
         return f"not quiet after {lane.stage.patience(patience)}: {going}"
 
     def _check(self) -> None:

@@ -170,6 +170,14 @@ class Stage:
         own = f" ({span(seconds * self.pace.speed)} of the job's own time)" if self.pace is not None else ""
         return f"{seconds:g} s{own}"
 
+    @property
+    def hurried(self) -> str:
+        """What to try where something of the app did not come in time; empty where it lives in real time."""
+        if self.pace is None:
+            return ""
+        speed = self.pace.speed
+        return f"a smaller --speed: a time-out of 10 s is {10 / speed:g} s of real time at speed {speed:g}"
+
     async def check_pace(self, python: str) -> list[str]:
         """Asks an interpreter of the app whether it follows the faster clock; what of it does not, for the report.
 

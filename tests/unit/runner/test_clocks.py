@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,9 @@ from jobcheck.clock import ManualClock
 from jobcheck.errors import CaseError
 from jobcheck.runner.clocks import out_of_reach, own_time, too_tight
 from jobcheck.runner.scenarios.clocks import Load, arithmetic, fastest, sums, too_much
+from jobcheck.runner.stage import Stage
 from jobcheck.systems.contract import Settings
+from jobcheck.workers.pace import Pace
 
 
 def scenario(rate: float, count: int, speed: float = 100.0) -> Any:
@@ -79,3 +82,13 @@ def test_a_retry_that_real_time_does_not_reach_is_told_with_the_reason() -> None
     assert out_of_reach(stage, "", []) == ""
     stage.kept = ""
     assert out_of_reach(stage, "pay runs", []) == ""
+
+
+def test_who_was_too_slow_for_the_clock_is_told_to_take_a_smaller_speed() -> None:
+    def hurried(pace: Pace | None) -> str:
+        return Stage.hurried.fget(SimpleNamespace(pace=pace))  # type: ignore[attr-defined, no-any-return]
+
+    assert hurried(None) == ""
+    assert hurried(Pace(1000.0, Path("/lib/x.so"), ManualClock(), 0.0)) == (
+        "a smaller --speed: a time-out of 10 s is 0.01 s of real time at speed 1000"
+    )

@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from jobcheck.runner.quiet import Quiet
+from jobcheck.runner.quiet import OFTEN, SELDOM, Quiet, until_next_look
 from jobcheck.systems.contract import Settings
 
 LATE = Settings("at-least-once", "late")
@@ -155,3 +155,8 @@ def test_a_retry_that_real_time_does_not_reach_is_not_waited_for() -> None:
     assert reached(rule, place) == "job j is not due for another 60 s (a countdown, an eta, or the delay of a retry)"
     assert rule.out_of_reach
     assert reached(quiet(LATE, seconds=0.5), place).startswith("not quiet after 0.5 s: ")
+
+
+def test_a_long_silence_is_looked_at_seldom_and_a_short_one_often() -> None:
+    """A lease of half a minute cost 40 % of a processor while nothing happened."""
+    assert [until_next_look(silence) for silence in (0.0, 0.1, 1.0, 36.0)] == [OFTEN, OFTEN, 0.02, SELDOM]
