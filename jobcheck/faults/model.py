@@ -60,7 +60,7 @@ class Kill:
 
     scope: Scope = "tree"
     worker: str = ANY
-    """`any`: one of them, by the seed; `w1` ...: this one."""
+    """`any`: one of the first ones, by the seed; `w1` ...: this one; `mail`: the workers of this role."""
     restart: float | None = BACK_AFTER
     """Seconds until another worker is started in its place; None: never before the end."""
     point: NamedPoint | None = None
@@ -70,7 +70,8 @@ class Kill:
 
     @property
     def text(self) -> str:
-        return f"kill {self.scope}" + (f" {self.point.text}" if self.point else "")
+        whose = "" if self.worker == ANY or self.worker[1:].isdigit() else f" of {self.worker}"
+        return f"kill {self.scope}{whose}" + (f" {self.point.text}" if self.point else "")
 
 
 @dataclass(frozen=True, slots=True)

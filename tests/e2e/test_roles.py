@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from jobcheck.history.report import SubjectReport
+from jobcheck.runner.scenarios.campaign import dry
 
 from . import bad_day
 
@@ -167,6 +168,16 @@ def test_only_a_process_that_the_rig_has_can_be_struck(tmp_path: Path) -> None:
     bad_day.jobcheck(folder, "explore", *bad_day.QUEUE, "--at", "web").says(3, "no process 'web'", "it has relay")
 
 
+MAIL = """
+title: Jobs are done while the workers of the mails die
+rig: rig.py:tiny
+workload: {enqueue: enqueue, count: 12, rate: 12/s}
+workers: 1
+faults:
+  - {kill: mail, at: 0.2s, for: 0.3s}
+expect:
+  - at_least_once: mark done
+"""
 SCENARIO = """
 title: Wishes are met while the relay dies
 rig: rig.py:tiny
@@ -202,3 +213,30 @@ def test_a_scenario_runs_every_role_and_kills_a_relay(tmp_path: Path) -> None:
     ended = bad_day.jobcheck(folder, "run", "relay.yaml")
     ended.says(0, "✓ outage of relay: killed for 0.3 s: once")
     assert ticks.exists()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("{wipe: mail}", "relay.yaml:7: 'mail' are workers of the app: say kill or restart"),
+        ("{restart: mail, for: 1s}", "workers that are restarted end by themselves and come back at once"),
+        ("{kill: post}", "unknown upstream 'post'"),
+    ],
+)
+def test_what_is_done_to_servers_alone_is_not_done_to_workers_of_a_role(tmp_path: Path, fault: str, said: str) -> None:
+    folder = write(tmp_path / "app", 'workers={"mail": "-Q mail"}')
+    (folder / "relay.yaml").write_text(SCENARIO.replace("{kill: relay, at: 0.2s, for: 0.3s}", fault))
+    bad_day.jobcheck(folder, "run", "relay.yaml").says(3, said)
+
+
+def test_workers_of_a_role_are_killed_and_restarted(tmp_path: Path) -> None:
+    """As the first ones are, for which they are not taken; a kill may lose a mail on Redis, and no other job."""
+    folder = write(tmp_path / "app", 'workers={"mail": "-Q mail"}')
+    app = folder / "tiny.py"
+    slow = "def post(key):\n    import time\n    time.sleep(0.15)\n"  # so that the kill meets one that runs
+    app.write_text(app.read_text().replace("def post(key):\n", slow))
+    (folder / "mail.yaml").write_text(MAIL)
+    bad_day.jobcheck(folder, "run", "mail.yaml").says(0, "✓ kill tree of mail: once")
+    (folder / "mail.yaml").write_text(MAIL.replace("{kill: mail, at: 0.2s, for: 0.3s}", "{restart: mail, at: 300ms}"))
+    (line,) = [line for line in dry(folder / "mail.yaml", 7) if "SIGTERM" in line]
+    assert "restart mail" in line

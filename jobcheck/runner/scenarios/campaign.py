@@ -28,6 +28,7 @@ from ..stage import Stage
 from .check import check_scenario, read_scenario, rig_of
 from .clocks import agree
 from .lane import ScenarioLane
+from .roles import of_roles
 from .run import ScenarioRun
 
 
@@ -74,6 +75,7 @@ def load(path: Path, seed: int | None = None, engine: str = "", *, toxiproxy: bo
     if toxiproxy:
         scenario = replace(scenario, toxiproxy=True)
     rig = rig_of(scenario, path.parent)
+    scenario = of_roles(scenario, rig)
     check_scenario(scenario, rig)
     chosen = seed if seed is not None else scenario.seed if scenario.seed is not None else fresh_seed()
     return Loaded(path, scenario, rig, chosen)
