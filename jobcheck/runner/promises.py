@@ -99,7 +99,7 @@ def _followed(mode: QueueMode, trials: Sequence[TrialRecord]) -> list[str]:
     recording = next((trial for trial in trials if trial.purpose == "recording"), None)
     if not mode.follow or recording is None:
         return []
-    return alike(recording, mode.system.broker)
+    return alike(recording, mode.system.broker, mode.lane.company.names)
 
 
 def filled_once(mode: Mode, trials: Sequence[TrialRecord]) -> list[str]:

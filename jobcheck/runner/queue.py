@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ..aio import Tasks, wait_for
-from ..errors import CaseError, WaitTimeout, WorkerError
+from ..errors import CaseError, UsageError, WaitTimeout, WorkerError
 from ..faults.strikes import AFTERWARDS, DUPLICATE, ORDER, STOPS, kind_of
 from ..history.records import Point, Strike, TrialRecord
 from ..services.base import shown
@@ -267,6 +267,13 @@ class QueueMode:
             except WaitTimeout:
                 pass  # what is said then says more
             self.lane.company.check()
+        relays = {sight.worker for sight in self._pushes()}
+        if self.follow and relays and "producer" not in relays:
+            raise UsageError(
+                f"{self.enqueue} leaves a wish, and {min(relays)} enqueues the job: when it is begun, nobody knows yet "
+                "whose it is, so it cannot be followed",
+                hint="explore it without --follow, or name a function that enqueues the first job itself",
+            )
         return [] if hit.is_set() and not self._pushes() else self._enqueued(crew)
 
     def _pushes(self) -> list[Sight]:

@@ -14,7 +14,7 @@ from .trial import Mode
 def recorded_of(mode: Mode, trial: TrialRecord) -> Recorded:
     """The points of the job of this trial."""
     if isinstance(mode, QueueMode) and mode.follow:
-        return followed(trial, mode.system.broker)
+        return followed(trial, mode.system.broker, mode.lane.company.names)
     if isinstance(mode, QueueMode) and mode.at:
         return recorded(trial.operations, broker=mode.system.broker, worker=mode.at, looks=True)
     if isinstance(mode, QueueMode):
@@ -30,7 +30,7 @@ def reads_of(mode: Mode, trial: TrialRecord) -> tuple[Read, ...]:
         return tuple(reads(trial.operations, worker=mode.worker, broker=mode.broker))
     assert isinstance(mode, QueueMode)
     if mode.follow:
-        return tuple(followed_reads(trial, mode.system.broker))
+        return tuple(followed_reads(trial, mode.system.broker, mode.lane.company.names))
     if mode.at:  # of what a process asks again and again, no question is like another
         return ()
     others = mode.lane.company.names

@@ -163,6 +163,12 @@ def test_roles_that_say_nothing_are_refused(tmp_path: Path, roles: str, said: st
     bad_day.jobcheck(folder, "explore", *bad_day.QUEUE).says(3, said)
 
 
+def test_a_job_that_a_relay_enqueues_is_not_followed(tmp_path: Path) -> None:
+    folder = write(tmp_path / "app", RELAY_ROLE)
+    ended = bad_day.jobcheck(folder, "explore", "wish", "--follow", "--expect", "at_least_once: mark done")
+    ended.says(3, "wish leaves a wish, and relay enqueues the job", "explore it without --follow")
+
+
 def test_only_a_process_that_the_rig_has_can_be_struck(tmp_path: Path) -> None:
     folder = write(tmp_path / "app", RELAY_ROLE)
     bad_day.jobcheck(folder, "explore", *bad_day.QUEUE, "--at", "web").says(3, "no process 'web'", "it has relay")
