@@ -71,7 +71,7 @@ PAIRS = (
         "broker killed",
         (
             "enqueue_given_up",
-            "the client tries three times more in 0.6 s, which is enough for one broken connection",
+            "the client tries once more, at once, which is enough for one broken connection",
             (ENQUEUE, COMMIT),
         ),
         ("enqueue_until_it_is", "the job waits for the broker, and its marker with it", (ENQUEUE, COMMIT)),
