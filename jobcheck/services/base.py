@@ -137,6 +137,11 @@ class Service(abc.ABC):
         so. Says what is kept, for the report. Raises ServiceError."""
         return ""
 
+    @property
+    def durable(self) -> bool:
+        """Whether all that it has answered survives a restart and a SIGKILL."""
+        return True
+
     async def take_down(self, *, kill: bool) -> None:
         """Ends an owned server: politely, or by SIGKILL. It is down until `bring_back`. Raises UsageError."""
         worker = self._mine()

@@ -128,6 +128,10 @@ class RedisService(Service):
             first = False
         await client.delete(CLAIM)
 
+    @property
+    def durable(self) -> bool:
+        return self.keeps == AOF
+
     async def keep(self) -> str:
         if not self._kept and self.owned and self.keeps:
             async with redis_client(self.address) as client:

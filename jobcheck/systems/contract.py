@@ -272,9 +272,9 @@ class System(Protocol):
         `retrying`."""
         ...
 
-    def blame_storage(self, how: str) -> Blame:
+    def blame_storage(self, how: str, durable: bool, settings: Settings) -> Blame:
         """For a job that was on the broker, and was not there any more when the broker had failed in this way:
-        `restart`, `kill` or `wipe`."""
+        `restart`, `kill` or `wipe`. `durable`: what the broker has answered survives a restart and a SIGKILL."""
         ...
 
     def blame_publish(self, settings: Settings) -> Blame:

@@ -16,7 +16,7 @@ from ...history.ids import short_id
 from ...history.records import Effect, Verdict
 from ...scenario.model import BackoffIs, ContractHolds, CountsAre, NoneLost, RecoveredWithin, Scenario
 from ...systems.contract import THROWN, Blame, Settings, System
-from .book import DIED, ENDED, Book, Job
+from .book import DIED, ENDED, RETRYING, Book, Job
 from .probes import HEALING, Probe
 from .providers import attempts_of
 from .work import Enqueued
@@ -55,6 +55,8 @@ class Seen:
     """What is found while judging that people should know."""
     kept: str = ""
     """Why the clock was not sped up, where that was asked for: what takes long in real time is no fault then."""
+    durable: bool = True
+    """What the broker has answered, a restart or a SIGKILL does not take from it."""
     probes: Sequence[Probe] = ()
     """Cases that were enqueued after a recovery, the last one when all was over."""
 
@@ -155,16 +157,21 @@ def _last(seen: Seen) -> list[str]:
 
 
 def _lost_in_storage(jobs: Sequence[Job], seen: Seen) -> Blame | None:
-    """A job was put on the broker and never handed out, and the broker failed: who could have kept it. What it never
-    said that it had taken is nobody's but the one's who took it for enqueued."""
+    """A job, or its retry, was put on the broker and never handed out, and the broker failed: who could have kept it.
+    What it never said that it had taken is nobody's but the one's who took it for enqueued."""
     if seen.book.filed(jobs[0].case) if jobs else True:
         return None
-    if all(job.deliveries or job.untaken for job in jobs):
+    if all((job.deliveries and not _comes_again(job)) or job.untaken for job in jobs):
         return None
     broker = seen.system.broker
     hows = {fault.how for fault in seen.scenario.faults if isinstance(fault, Fail) and fault.service == broker}
     worst = next((how for how in ("wipe", "kill", "restart") if how in hows), "")
-    return seen.system.blame_storage(worst) if worst else None
+    return seen.system.blame_storage(worst, seen.durable, seen.settings) if worst else None
+
+
+def _comes_again(job: Job) -> bool:
+    """The last that was heard of it is that it will be tried again."""
+    return (last := job.last) is not None and last.how == RETRYING
 
 
 def _unfinished(job: Job) -> bool:

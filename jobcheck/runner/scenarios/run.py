@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from ..boots import ZYGOTE
 from ..byhand import Hands
 from ..clocks import out_of_reach
 from ..rig import Rig
+from .about import Ending, about
 from .actor import Actor
 from .clocks import check_length
 from .gate import Arm
@@ -48,17 +48,6 @@ STOP_WITHIN = 5.0
 """Seconds for the enqueue call that goes on when the run is stopped."""
 AFTER_ABORT = 10.0
 """Seconds to drain after Ctrl-C."""
-
-
-@dataclass(slots=True)
-class Ending:
-    """How the run went on after its faults."""
-
-    problem: str = ""
-    aborted: bool = False
-    healed_at: float = 0.0
-    recovered: float | None = None
-    notes: list[str] = field(default_factory=list)
 
 
 class ScenarioRun:
@@ -328,65 +317,20 @@ class ScenarioRun:
             problem=problem,
             aborted=ending.aborted,
             kept=self.lane.stage.kept,
+            durable=self.lane.services[self.rig.system.broker].durable,
             probes=self._actor.probes.asked,
         )
         judged: Judged = judge_scenario(seen)
         for advice in (*seen.advice, self._hand.note):
             world.note(advice)
         report = {
-            **self._about(ending),
+            **about(world, scenario, self.plan, ending, self._actor.probes.asked),
             **judged.report,
             "providers": told(self.lane.providers, seen.effects),
             "owner_problems": owners[:5],
         }
         self._keep("scenario", **report)
         return report
-
-    def _about(self, ending: Ending) -> dict[str, Any]:
-        world, scenario, pace = self._world, self.scenario, self._world.work.pace
-        if pace.count and pace.achieved < 0.9 * pace.asked:
-            world.note(
-                f"the machine could not reach the rate: asked {pace.asked:g}/s, achieved {pace.achieved:.1f}/s, "
-                f"at most {pace.late:.1f} s late"
-            )
-        deliveries = sum(len(job.deliveries) for job in world.book.jobs.values())
-        return {
-            "title": scenario.title,
-            "file": scenario.file,
-            "rig": scenario.rig,
-            "system": self.rig.system.name,
-            "seed": self.plan.seed,
-            "guarantee": world.settings.guarantee,
-            "settings": world.settings.says,
-            "workers": scenario.workers,
-            "versions": dict(scenario.versions),
-            "engine": self.lane.network.describe,
-            "speed": scenario.speed,
-            "leases": leases.REAL if scenario.real_clocks else leases.REWOUND,
-            "clock": self.lane.stage.clock_words,
-            "workload": {
-                "enqueue": scenario.workload.enqueue,
-                "count": scenario.workload.count,
-                "enqueued": pace.count,
-                "rate": pace.asked,
-                "achieved": round(pace.achieved, 2),
-                "late": round(pace.late, 3),
-                "seconds": round(pace.seconds, 3),
-            },
-            "jobs": {"seen": len(world.book.jobs), "ended": world.book.ended, "deliveries": deliveries},
-            "contracts": [contract.text for contract in scenario.contracts],
-            "aborted": ending.aborted,
-            "healed_at": round(ending.healed_at, 3),
-            "recovered": None if ending.recovered is None else round(ending.recovered, 3),
-            "probes": [probe.plain for probe in self._actor.probes.asked],
-            "seconds": round(world.book.now(), 3),
-            "actions": [
-                {"at": done.at, "text": done.text, "outcome": done.outcome, "met": done.met, "fault": done.fault}
-                for done in world.done
-            ],
-            "notes": [*world.notes, *ending.notes],
-            "reproduce": f"jobcheck run {scenario.file} --seed {self.plan.seed}",
-        }
 
 
 def _forgive() -> None:

@@ -236,8 +236,8 @@ class Celery:
             how = f"failed: {how} " + line[found.end() :].strip(" :")[:200]
         return found["job"], "retrying" if how == "retry" else how
 
-    def blame_storage(self, how: str) -> Blame:
-        return Blame("transport", WIPED) if how == "wipe" else self.transport.blame_storage(how)
+    def blame_storage(self, how: str, durable: bool, settings: Settings) -> Blame:
+        return Blame("transport", WIPED) if how == "wipe" else self.transport.blame_storage(durable, settings)
 
     def blame_publish(self, settings: Settings) -> Blame:
         return self.transport.blame_publish(settings)

@@ -20,6 +20,8 @@ CONFIRM = (
 CONSUMER_TIMEOUT = 1800.0
 """Seconds: RabbitMQ's own default. It closes the channel of a consumer that keeps a delivery for longer."""
 
+FORGOT = "RabbitMQ had confirmed this job, and has it no more: look at its queues (durable?) and policies"
+
 
 class OnRabbitMQ:
     """Queues whose messages stay until they are acknowledged."""
@@ -73,8 +75,8 @@ class OnRabbitMQ:
         """Rejected: RabbitMQ puts it at the head of its queue."""
         await call(RECOVER, "give_back", jobs=list(jobs))
 
-    def blame_storage(self, how: str) -> Blame:
-        return Blame("settings", CONFIRM)
+    def blame_storage(self, durable: bool, settings: Settings) -> Blame:
+        return Blame("transport", FORGOT) if settings.values.get("confirm_publish") else Blame("settings", CONFIRM)
 
     def blame_publish(self, settings: Settings) -> Blame:
         """Nobody answers a publish unless confirms are asked for: the task takes the job for enqueued."""

@@ -82,8 +82,9 @@ class OnRedis:
     async def put_back(self, address: Address, settings: Settings, call: AgentCall, jobs: Sequence[str]) -> None:
         await waiting.put_back(address, settings, jobs)
 
-    def blame_storage(self, how: str) -> Blame:
-        return Blame("settings", PERSIST)
+    def blame_storage(self, durable: bool, settings: Settings) -> Blame:
+        """A server that keeps what it has can still have given the job out in an answer that nobody got."""
+        return Blame("transport", ADVICE) if durable else Blame("settings", PERSIST)
 
     def blame_publish(self, settings: Settings) -> Blame:
         """Redis answers an LPUSH, so the task was told."""

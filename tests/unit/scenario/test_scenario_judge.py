@@ -68,6 +68,7 @@ class Story:
         self.done: list[Done] = []
         self.recovered: float | None = 1.0
         self.problem = ""
+        self.durable = True
         self.probes: list[Probe] = []
 
     def hand(
@@ -97,6 +98,7 @@ class Story:
                 done=self.done,
                 recovered=self.recovered,
                 problem=self.problem,
+                durable=self.durable,
                 probes=self.probes,
             )
         )
@@ -285,11 +287,26 @@ def test_a_job_that_the_broker_never_took_was_not_forgotten_by_it() -> None:
     assert story.judged(faults=(Fail("broker", "kill"),)).report["losses"]["handler"] == 1
 
 
-@pytest.mark.parametrize(("how", "layer"), [("wipe", "transport"), ("kill", "settings"), ("restart", "settings")])
-def test_a_job_that_the_broker_forgot_is_laid_where_it_could_have_been_kept(how: How, layer: str) -> None:
+@pytest.mark.parametrize("retried", [False, True])
+@pytest.mark.parametrize(
+    ("how", "durable", "layer"),
+    [
+        ("wipe", True, "transport"),
+        ("kill", False, "settings"),
+        ("restart", False, "settings"),
+        ("kill", True, "transport"),  # the answer that gave it out never arrived
+    ],
+)
+def test_a_job_that_the_broker_forgot_is_laid_where_it_could_have_been_kept(
+    how: How, durable: bool, layer: str, retried: bool
+) -> None:
     story = Story()
     story.effects["case-1"] = []
-    story.book.jobs["job-1"].deliveries.clear()
+    story.durable = durable
+    if retried:
+        story.only(1, "reserve", "ack", how="retrying")
+    else:
+        story.book.jobs["job-1"].deliveries.clear()
     story.done = [Done(1.0, "broker is back", 0, met=True)]
     judged = story.judged(faults=(Fail("broker", how),))
     assert judged.report["losses"][layer] == 1
