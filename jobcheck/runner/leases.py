@@ -65,7 +65,7 @@ async def rewind(struck: Struck, held: Sequence[str]) -> None:
     if lane.stage.real_clocks:
         return
     broker = lane.addresses[mode.system.broker]
-    if note := await mode.system.rewind(broker, held, struck.crew.producer.agent.call):
+    if note := await mode.system.rewind(broker, held, mode.settings, struck.crew.producer.agent.call):
         struck.note(note)
     if expired := await expire_keys(lane, mode.settings.lease):
         struck.note("expired with the lease: " + ", ".join(expired))

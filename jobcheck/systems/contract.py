@@ -227,7 +227,7 @@ class System(Protocol):
         """Ready, delayed and unacknowledged jobs on the broker, all queues together."""
         ...
 
-    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall) -> str:
+    async def rewind(self, address: Address, held: Sequence[str], settings: Settings, call: AgentCall) -> str:
         """Expires the lease of these deliveries and lets the system's own recovery run. Says what was done."""
         ...
 

@@ -34,6 +34,15 @@ def test_late_acks_lose_a_job_at_the_transport_only(tmp_path: Path, pool: str) -
     assert subject.coverage.fired == subject.coverage.strikes
 
 
+def test_an_app_with_a_prefix_before_all_its_keys_is_recovered_too(tmp_path: Path) -> None:
+    """A rewind of another key would recover nothing, and every kill would look like a loss."""
+    settings = 'app.conf.broker_transport_options = {"global_keyprefix": "shop:"}'
+    subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=settings)))
+    assert subject.problem == ""
+    assert layers(subject) == {"transport": 2}
+    assert subject.coverage.fired == subject.coverage.strikes == 5
+
+
 def test_early_acks_lose_a_job_by_their_settings_and_name_those_that_mend_it(tmp_path: Path) -> None:
     subject = tiny.only(tiny.explore(tiny.write(tmp_path, settings=EARLY)))
     assert subject.guarantee == "at-most-once"

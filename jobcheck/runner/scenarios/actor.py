@@ -317,7 +317,8 @@ class Actor:
             self._owed.append(fallen)
             return
         lease = world.settings.lease
-        if await system.rewind(world.lane.addresses[system.broker], tags, world.recovery.call) and lease:
+        broker = world.lane.addresses[system.broker]
+        if await system.rewind(broker, tags, world.settings, world.recovery.call) and lease:
             world.note(
                 f"leases of workers that were gone were rewound; the user's own of {lease:g} s was left as it is"
             )

@@ -197,8 +197,8 @@ class Celery:
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int:
         return await self.transport.depth(broker, address, settings)
 
-    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall) -> str:
-        return await self.transport.rewind(address, held, call, self.app)
+    async def rewind(self, address: Address, held: Sequence[str], settings: Settings, call: AgentCall) -> str:
+        return await self.transport.rewind(address, held, settings, call, self.app)
 
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, *, next_up: bool) -> None:
         await self.transport.duplicate(address, delivery, call, self.app, next_up=next_up)

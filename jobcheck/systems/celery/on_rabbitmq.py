@@ -46,7 +46,7 @@ class OnRabbitMQ:
         """Ready and unacknowledged, in all queues that are not a worker's own."""
         return sum(queue.ready + queue.unacked for queue in await broker.depth(address) if not queue.exclusive)
 
-    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str:
+    async def rewind(self, address: Address, held: Sequence[str], settings: Settings, call: AgentCall, app: str) -> str:
         return "RabbitMQ gives the delivery out again: the connection is gone" if held else ""
 
     async def duplicate(self, address: Address, delivery: Unit, call: AgentCall, app: str, *, next_up: bool) -> None:

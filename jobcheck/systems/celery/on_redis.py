@@ -50,14 +50,14 @@ class OnRedis:
             pipe.hlen(waiting.prefix(settings) + "unacked")
             return sum(await pipe.execute())
 
-    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str:
+    async def rewind(self, address: Address, held: Sequence[str], settings: Settings, call: AgentCall, app: str) -> str:
         if not held:
             return ""
         from ...services.clients import redis_client
 
         async with redis_client(address) as client:
             for tag in held:
-                await client.zadd("unacked_index", {tag: 1}, xx=True)
+                await client.zadd(waiting.prefix(settings) + "unacked_index", {tag: 1}, xx=True)
         await call(RECOVER, "restore", app=app, tags=list(held))
         return f"lease of {len(held)} delivery rewound (ZADD unacked_index 1), then kombu's own restore"
 

@@ -89,7 +89,7 @@ def restore(app, tags):
         channel = connection.default_channel
         for _ in range(200):
             channel.qos.restore_visible(num=1000, interval=1)
-            left = [tag for tag in tags if channel.client.hexists(channel.unacked_key, tag)]
+            left = [tag for tag in tags if channel.client.hget(channel.unacked_key, tag) is not None]
             if not left:
                 return {"restored": len(tags)}
             time.sleep(0.005)

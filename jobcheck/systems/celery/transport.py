@@ -36,7 +36,9 @@ class Transport(Protocol):
 
     async def depth(self, broker: Broker, address: Address, settings: Settings) -> int: ...
 
-    async def rewind(self, address: Address, held: Sequence[str], call: AgentCall, app: str) -> str: ...
+    async def rewind(
+        self, address: Address, held: Sequence[str], settings: Settings, call: AgentCall, app: str
+    ) -> str: ...
 
     async def duplicate(
         self, address: Address, delivery: Unit, call: AgentCall, app: str, *, next_up: bool
