@@ -121,7 +121,7 @@ class RabbitService(Service):
         await self._control.close()
 
     async def _returned(self, erased: bool) -> None:
-        await wait_until(self._node().answers, f"{self.place.name}'s control lines", deadline=READY_WITHIN)
+        await _listens(self._node(), self._mine())
         await rabbit_clock.quickened(self.place, self._folders[0], self._node())
         how, self._hampered = self._hampered, ""
         for vhost in self._lanes.values():
@@ -185,24 +185,37 @@ async def start_node(script: Path, place: Place, *, plugins: str = "", config: s
         speed = place.pace.speed if place.pace is not None else 1.0
         _write_files(data, ports, secret, plugins, config, speed)
         worker = await place.supervisor.start(_process(script, ports, data, place))
+        control = NodeControl(ports.control, secret)
         try:
             await worker.ready()
+            await _listens(control, worker)
             break
         except WorkerError as error:
+            await control.close()
             await place.supervisor.forget(worker)
             if not left or not any(word in worker.output.text for word in PORT_IN_USE):
                 raise ServiceError(f"{place.name}: {origin} did not start: {error.message}", hint=error.hint) from None
     address = Address("amqp", "127.0.0.1", ports.amqp, "guest", "guest", path=quote("/", safe=""))
-    control = NodeControl(ports.control, secret)
     service = RabbitService(place, address, origin, control, worker, data)
     try:
-        await wait_until(control.answers, f"{place.name}'s control lines", deadline=READY_WITHIN)
         await rabbit_clock.quickened(place, data, control)
         service.version = await server_version(address)
     except (OSError, TimeoutError, ValueError, WaitTimeout) as error:
         await service.stop()
         raise ServiceError(f"{place.name}: {origin} started and does not answer: {error}") from None
     return service
+
+
+async def _listens(control: NodeControl, worker: Worker) -> None:
+    """Waits for the node's control lines, which come at the very end of its start. Raises WorkerError: a node that
+    finds their port taken ends by it."""
+
+    async def there() -> bool:
+        return not worker.alive or await control.answers()
+
+    await wait_until(there, f"{worker.name}'s control lines", deadline=READY_WITHIN)
+    if not worker.alive:
+        raise WorkerError(f"{worker.name} {worker.how_it_ended()}: " + " | ".join(worker.output.tail(3)))
 
 
 def _write_files(data: Path, ports: _Ports, secret: str, plugins: str, config: str, speed: float) -> None:
@@ -243,7 +256,7 @@ def _process(script: Path, ports: _Ports, data: Path, place: Place) -> ProcessSp
     }
     argv = [str(script), *(rabbit_clock.ONE_SCHEDULER if place.pace is not None else ()), "-noinput"]
     argv += ["-kernel", "inet_dist_use_interface", "{127,0,0,1}"]
-    argv += ["-eval", f'file:eval("{data / "control.erl"}").']
+    argv += ["-eval", f'ok = file:eval("{data / "control.erl"}").']
     return ProcessSpec(
         name=place.name,
         argv=argv,

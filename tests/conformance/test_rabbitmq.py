@@ -157,6 +157,29 @@ def test_a_given_server_gets_virtual_hosts_by_its_management_api_and_is_left_as_
     with_place(tmp_path, body)
 
 
+@pytest.mark.parametrize("taken", [1, 3], ids=["distribution", "control"])
+def test_a_node_whose_port_somebody_took_meanwhile_is_started_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken: int
+) -> None:
+    """Between the moment in which a port was found free and the one in which the node wants it."""
+
+    async def body(place: Place) -> None:
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0) as other:
+            asked: list[int] = []
+
+            def port() -> int:
+                asked.append(other.sockets[0].getsockname()[1] if len(asked) == taken else free_port())
+                return asked[-1]
+
+            monkeypatch.setattr("jobcheck.services.base.free_port", port)
+            service = await started(RabbitMQ(), place)
+            assert len(asked) > 4
+            assert await service.depth((await service.namespace("1")).path or "/") == []
+            await service.stop()
+
+    with_place(tmp_path, body)
+
+
 def test_a_url_that_nobody_answers_or_that_is_elsewhere_is_one_clear_error(tmp_path: Path) -> None:
     async def body(place: Place) -> None:
         with pytest.raises(ServiceError, match="does not answer") as caught:

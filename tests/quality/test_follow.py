@@ -11,7 +11,7 @@ import pytest
 
 from jobcheck.checks.contracts import Contract, at_least_once, exactly_once
 from jobcheck.events import Bus
-from jobcheck.explore.causes import TRANSPORT
+from jobcheck.explore.causes import SETTINGS, TRANSPORT
 from jobcheck.history.report import StrikeReport, SubjectReport
 from jobcheck.runner import facade
 from jobcheck.runner.asked import queue_job
@@ -146,9 +146,15 @@ def test_a_right_chain_is_green_with_every_point_struck(
 
 
 def test_a_followed_job_that_fails_visibly_after_a_reset_is_told_as_that(tmp_path: Path) -> None:
-    """One strike of each kind at each shape, as `--max-points` chooses them."""
+    """One strike of each kind at each shape, as `--max-points` chooses them. Nobody confirms what Celery publishes, so
+    the second job is gone with its message, and a setting would have told the first one."""
     subject = explored({"settle_right": CHARGED}, RABBITMQ, tmp_path, faults=("reset",), most=16)["settle_right"]
-    assert bad(subject) == set()
+    assert bad(subject) == {
+        "check_invoice: lose-request before basic.publish",
+        "check_invoice: error-reply channel-close before basic.publish",
+    }
+    assert {finding.layer for finding in subject.findings} == {SETTINGS}
+    assert all("confirm_publish" in finding.advice for finding in subject.findings)
     assert not unfired(subject)
     (note,) = [note for note in subject.notes if "was left failed" in note]
     assert "error-reply" in note

@@ -68,5 +68,6 @@ def about(world: World, scenario: Scenario, plan: Plan, ending: Ending, probes: 
             for done in world.done
         ],
         "notes": [*world.notes, *ending.notes],
+        "expected": "",
         "reproduce": f"jobcheck run {scenario.file} --seed {plan.seed}",
     }
