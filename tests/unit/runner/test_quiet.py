@@ -6,6 +6,8 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from jobcheck.runner.quiet import OFTEN, SELDOM, Quiet, until_next_look
 from jobcheck.systems.contract import Settings
 
@@ -62,6 +64,12 @@ def quiet(
         company=SimpleNamespace(check=lambda: None, busy=str),
     )
     return Quiet(cast(Any, lane), settings, ["j"], seconds)
+
+
+@pytest.fixture(autouse=True)
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time goes on by looking: see `clock` above."""
+    monkeypatch.setattr("jobcheck.runner.quiet.until_next_look", lambda silence: 0.0)
 
 
 def reached(rule: Quiet, place: Any) -> str:
