@@ -17,12 +17,14 @@ from ...tap.sight import Sight
 from .. import clocks
 from ..lapse import outlived
 from ..rig import Rig
-from .book import Book, Scribe
+from .book import Book
 from .clocks import Load, arithmetic, fastest, loads
 from .gate import Arm, PostGate
 from .lane import ScenarioLane
+from .owners import Owners
 from .posts import Post
 from .quiet import Calm
+from .scribe import Scribe
 from .versions import version_rigs
 from .work import Enqueued, Producers, Values, Work
 from .world import World
@@ -72,6 +74,7 @@ async def open_world(
     lane.broker_is(str(settings.values.get("broker_url", "")))
     promised.append(settings.guarantee)
     work = Work(scenario.workload, producers, book, values)
+    book.owner = Owners(work, producers).of_text
     work.version = work.before = first
     work.speed = scenario.speed
     posts: dict[str, Post] = {}
@@ -85,9 +88,9 @@ async def open_world(
             post.role, post.alone = name, False
 
     def reader(name: str) -> Scribe:
-        """What a process such as a relay enqueues belongs to the case that was made last, as far as is known."""
+        """What a process such as a relay enqueues is of the case whose ids are in it, else of the one made last."""
         scribe = Scribe(rig.system.dialect(), book, name)
-        scribe.producer, scribe.version = True, first
+        scribe.relay, scribe.version = True, first
         return scribe
 
     await lane.accompanied(scenario=True, reader=reader)

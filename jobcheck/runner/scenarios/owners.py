@@ -1,4 +1,4 @@
-"""Whose call it is that a provider was just given: by the ids that the cases of the workload own."""
+"""Whose call it is that a provider was just given, and whose job a relay enqueues: by the ids that cases own."""
 
 from __future__ import annotations
 
@@ -38,10 +38,17 @@ class Owners:
             found = self._find(call)
         return found
 
+    def of_text(self, text: str) -> str:
+        """The id of the case whose ids occur in this text; empty: nobody's, as far as is known by now."""
+        self._learn()
+        return next((hit.owner for hit in self._ids.find(text)), "")
+
     def _find(self, call: Call) -> str:
+        seen = Effect(0, 0.0, "", call.body, {"path": call.path, "headers": call.headers})
+        return next((owner for text in texts(seen) if (owner := self.of_text(text))), "")
+
+    def _learn(self) -> None:
         for case in self._work.cases[self._known :]:
             for name, value in case.record.ids.items():
                 self._ids.add(case.record.id, name, value)
         self._known = len(self._work.cases)
-        seen = Effect(0, 0.0, "", call.body, {"path": call.path, "headers": call.headers})
-        return next((hit.owner for text in texts(seen) for hit in self._ids.find(text)), "")

@@ -15,8 +15,9 @@ from ...workers.output import Line
 from ..boots import COLD
 from ..lane import Lane
 from ..seats import Seat
-from .book import Book, Scribe
+from .book import Book
 from .gate import PostGate
+from .scribe import Scribe
 
 ORPHANS_END = 2.0
 """Seconds in which the children of a killed parent may end by themselves."""

@@ -15,8 +15,9 @@ from ...scenario.model import Workload
 from ..agents import Agent
 from ..lane import Lane
 from ..rig import Rig
-from .book import Book, Scribe
+from .book import Book
 from .lane import PRODUCER, ScenarioLane
+from .scribe import Scribe
 
 ENQUEUE_WITHIN = 30.0
 """Seconds for one enqueue call."""

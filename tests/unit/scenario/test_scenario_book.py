@@ -10,15 +10,16 @@ from jobcheck.clock import ManualClock
 from jobcheck.faults.actions import Happening, JobDelivered, JobEnded
 from jobcheck.faults.model import NamedPoint
 from jobcheck.runner.scenarios.ailments import name_of
-from jobcheck.runner.scenarios.book import Book, Delivery, Scribe
+from jobcheck.runner.scenarios.book import Book, Delivery
 from jobcheck.runner.scenarios.gate import Arm, PostGate
+from jobcheck.runner.scenarios.scribe import Scribe
 from jobcheck.systems.contract import Meaning
 from jobcheck.tap.sight import IN, OUT, Sight
 from jobcheck.wire.unit import Change, Kind, Unit
 
 
 class Dialect:
-    """A broker with reservations: `deliver JOB`, `reserve TAG`, `ack TAG`, `enqueue JOB PARENT`."""
+    """A broker with reservations: `deliver JOB`, `reserve TAG`, `ack TAG`, `enqueue JOB PARENT ARGUMENTS`."""
 
     def __init__(self) -> None:
         self.tags: list[str] = []
@@ -36,7 +37,8 @@ class Dialect:
         elif word == "ack" and unit.kind is Kind.REPLY:
             self.tags.remove(rest[0])
         if word == "enqueue":
-            return Meaning("enqueue", rest[0], rest[1] if len(rest) > 1 else "")
+            parent, text = rest[1] if len(rest) > 1 else "", " ".join(rest[2:])
+            return Meaning("enqueue", rest[0], parent if parent != "-" else "", text=text)
         return Meaning("delivery", rest[0]) if word == "deliver" else Meaning(word)
 
 
@@ -53,7 +55,7 @@ class Desk:
         """Each sentence as request and reply, but for deliveries; an enqueue may have no answer: `unheard`."""
         if who not in self.scribes:
             self.scribes[who] = Scribe(Dialect(), self.book, who)
-            self.scribes[who].producer = who == "producer"
+            self.scribes[who].producer, self.scribes[who].relay = who == "producer", who == "relay"
         for sentence in sentences:
             sentence, _, heard = sentence.partition(", ")
             request = None
@@ -92,6 +94,19 @@ def test_with_early_acks_only_the_worker_says_when_a_job_has_ended() -> None:
     desk.book.finished("a", "w1", "succeeded")
     assert desk.book.running() == []
     assert desk.book.ended == 1
+
+
+def test_what_a_relay_enqueues_is_of_the_case_whose_ids_it_names() -> None:
+    """It may come to it when the next case is made already, or the last one is over."""
+    desk = Desk()
+    desk.book.owner = lambda text: "case-1" if "17" in text else ""
+    desk.book.case = "case-2"
+    desk.says("relay", "enqueue a - (17,)", "enqueue b - (18,)")
+    desk.book.case = ""
+    desk.says("relay", "enqueue c - (17,)")
+    assert {name: job.case for name, job in desk.book.jobs.items()} == {"a": "case-1", "b": "case-2", "c": "case-1"}
+    desk.says("producer", "enqueue d - (17,)")
+    assert desk.book.jobs["d"].case == "", "who makes cases makes one at a time"
 
 
 def test_a_delivery_without_a_reservation_is_seen_when_its_worker_dies() -> None:
