@@ -33,6 +33,7 @@ app = Celery("patient", broker=os.environ.get("BROKER_URL", "redis://127.0.0.1:1
 app.conf.update(
     task_acks_late=True, task_reject_on_worker_lost=True, worker_prefetch_multiplier=1, task_ignore_result=True,
     broker_connection_retry_on_startup=True,
+    broker_connection_timeout=600,  # its usual 4 s are 40 ms, in which a busy machine greets nobody
 )
 
 @app.task(bind=True, max_retries=8)

@@ -179,7 +179,7 @@ def _check(made: Enqueued, world: World, scenario: Scenario) -> None:
     """Raises CaseError or UsageError when the case cannot be followed."""
     what = scenario.workload.enqueue
     if not made.acknowledged:
-        raise CaseError(made.error)
+        raise CaseError(made.error, hint=world.lane.stage.hurried)
     if not made.record.jobs:
         eager = "; the app runs jobs eagerly (task_always_eager)" if world.settings.eager else ""
         raise CaseError(
