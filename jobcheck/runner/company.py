@@ -5,6 +5,8 @@ They run from the first job until the lane is closed. One that ends by itself st
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from ..workers.spec import ProcessSpec, Ready, ReadyLine, ReadyNow, ReadyPort
 from ..workers.supervisor import Worker
 from .rig import expand
 from .roles import Process
-from .stage import STOP_GRACE, programs_of
+from .stage import STOP_GRACE, Stage, programs_of
 
 if TYPE_CHECKING:
     from .lane import Lane
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 PATIENCE = 1.5
 """Seconds without a message of its own after which a process is taken to look for nothing, or to be done."""
 HANDSHAKES = tuple(f"redis {word}" for word in ("HELLO", "CLIENT", "AUTH", "SELECT", "PING", "INFO", "COMMAND"))
+PORTS = 1000
+"""How many are tried."""
 BOOTS_WITHIN = 10.0
 """Seconds until one that looked again and again before is taken to do so no longer."""
 Readers = Callable[[str], Dialect]
@@ -164,7 +168,7 @@ class Company:
 
     def __init__(self, lane: Lane) -> None:
         self._lane = lane
-        self.addresses = {name: Address("http", lane.stage.host, _free(lane.stage.host)) for name in lane.rig.others}
+        self.addresses = {name: Address("http", lane.stage.host, _free(lane.stage)) for name in lane.rig.others}
         self.members: dict[str, Companion] = {}
 
     @property
@@ -209,7 +213,9 @@ class Company:
             await one.kill()
 
 
-def _free(host: str) -> int:
-    """A port that nobody has. The address is this run's alone, so nobody else comes for it."""
-    with socket.create_server((host, 0)) as server:
-        return int(server.getsockname()[1])
+def _free(stage: Stage) -> int:
+    """A port that nobody has. Raises WorkerError when there is none."""
+    for port in itertools.islice(stage.ports, PORTS):
+        with contextlib.suppress(OSError), socket.create_server((stage.host, port)):
+            return port
+    raise WorkerError(f"expected a free port of {PORTS} on {stage.host} for a process of the app, and found none")

@@ -96,6 +96,8 @@ class Stage:
         self.logs = logs
         self.host = platform.loopback(int(self.run_id, 16))
         """Where the taps of this run listen."""
+        self.ports = platform.own_ports(int(self.run_id, 16))
+        """For the app's own processes: no tap of this run is given one of these before they listen."""
         self.redactor = Redactor(seeds.token(32).encode(), redaction)
         self.folder = _temporary() / f"jobcheck-{self.run_id}"
         self.guardian = Guardian.start(self.run_id)

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,9 @@ RUN_VARIABLE = "JOBCHECK_RUN"
 """Every process of a run carries this variable with the run's id."""
 WORKER_VARIABLE = "JOBCHECK_WORKER"
 """Every process tree that a supervisor starts carries its own value of this variable."""
+
+OWN = 12_000
+"""Ports below those that the system gives."""
 
 LOOK = 0.02
 """Seconds between two looks at a process that nobody tells us the end of."""
@@ -302,3 +306,15 @@ def loopback(number: int) -> str:
     if not LINUX:
         return "127.0.0.1"
     return f"127.{1 + number % 254}.{number // 254 % 256}.{1 + number // 65024 % 254}"
+
+
+def own_ports(number: int) -> Iterator[int]:
+    """Ports that this system gives to nobody who asks for any free one, again and again, from another one for each
+    number on. Whoever is to listen at such a port later finds it free still, whatever listens meanwhile.
+    """
+    first = 49_152  # of those that are given, by RFC 6335 and on macOS
+    if LINUX:
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports = range(max(1024, first - OWN), first) or range(first, first + OWN)
+    return itertools.islice(itertools.cycle(ports), number % len(ports), None)

@@ -52,7 +52,7 @@ club = _rig(jobcheck.provider(idempotency="Idempotency-Key"))
 club_with_others = _rig(
     jobcheck.provider(
         idempotency="Idempotency-Key",
-        webhook=jobcheck.webhook(on="POST /orders", to="{web.url}/", after=0.05, tries=20),
+        webhook=jobcheck.webhook(on="POST /orders", to="{web.url}/", after=0.05),
     ),
     settle=("club.right_around:run_relay",),
     processes={"web": "python -m club.web {web.host} {web.port}"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import signal
 import socket
@@ -160,3 +162,13 @@ def test_a_file_below_a_private_folder_is_out_of_reach_for_others(tmp_path: Path
     tmp_path.chmod(0o700)
     assert not platform.executable_by_others(inner)
     assert not platform.executable_by_others(tmp_path / "none")
+
+
+def test_a_port_of_our_own_is_none_that_the_system_gives() -> None:
+    """A process that listens a second later finds it free, however many taps were opened meanwhile."""
+    mine = list(itertools.islice(platform.own_ports(7), 5))
+    assert mine == list(range(mine[0], mine[0] + 5))
+    assert next(platform.own_ports(8)) == mine[1]
+    with contextlib.ExitStack() as open_ones:
+        given = [open_ones.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(200)]
+    assert max(mine) < min(given)
