@@ -146,6 +146,16 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         raise
 
 
+async def side_by_side(name: str, count: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Does the work `count` times at once, in tasks named `lane 1`. When one of them fails, or this is cancelled, the
+    others are ended."""
+    tasks = Tasks()
+    try:
+        await asyncio.gather(*(tasks.start(f"{name} {number}", work()) for number in range(count)))
+    finally:
+        await tasks.close()
+
+
 async def bounded(work: Awaitable[T], seconds: float) -> T:
     """Awaits `work` for so many seconds at most; raises TimeoutError.
 

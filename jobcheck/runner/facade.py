@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from .. import __version__
-from ..aio import Tasks
+from ..aio import side_by_side
 from ..checks.contracts import Contract
 from ..clock import REAL
 from ..config import RULESETS
@@ -196,12 +196,7 @@ async def _on_lanes(request: Request, stage: Stage, bus: Bus, journal: Journal) 
                     at, job = waiting.pop()
                     done[at] = await _subject(request, lane, job, bus, journal)
 
-    tasks = Tasks()
-    lanes = [tasks.start(f"lane {number}", work()) for number in range(min(request.lanes, len(request.jobs)))]
-    try:
-        await asyncio.gather(*lanes)
-    finally:
-        await tasks.close()
+    await side_by_side("lane", min(request.lanes, len(request.jobs)), work)
     return [done[at] for at in sorted(done)]
 
 

@@ -6,6 +6,7 @@ One round serves all tests of the first part; those of the second part spoil its
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,13 +16,14 @@ import pytest
 from click.testing import CliRunner
 
 from jobcheck.cli.selftest import command
-from jobcheck.events import Bus
+from jobcheck.events import Bus, Event, ScenarioStarted, ScenarioStep
 from jobcheck.explore.causes import HANDLER, TRANSPORT
+from jobcheck.runner.scenarios.campaign import run_scenarios
 from jobcheck.selftest.compare_runs import compare_run
 from jobcheck.selftest.in_trouble import IN_TROUBLE, PAIRS
 from jobcheck.selftest.kinds import SCENARIO_MODE, Planted
 from jobcheck.selftest.rounds import Round, play
-from jobcheck.selftest.runs import loaded
+from jobcheck.selftest.runs import loaded, runs_request
 from jobcheck.selftest.tally import found_words
 
 pytestmark = pytest.mark.timeout(300)
@@ -171,3 +173,27 @@ def test_the_command_plays_scenarios_by_name(tmp_path: Path) -> None:
     assert done.return_value == 0
     assert "lost: payments POST /charges, two connections cut" in " ".join(done.stdout.split())
     assert "1 handler, 1 as planted; 1 round in" in done.stdout
+
+
+def test_who_stops_a_round_does_not_wait_for_scenarios_that_nobody_is_told_of(tmp_path: Path) -> None:
+    """One that is alone heals and reports what there is; of several side by side nothing is reported."""
+    seen: list[Event] = []
+
+    async def main() -> None:
+        both, bus = asyncio.Event(), Bus()
+
+        def hear(event: Event) -> None:
+            seen.append(event)
+            if sum(isinstance(one, ScenarioStarted) for one in seen) == 2:
+                both.set()
+
+        bus.subscribe(hear)
+        planted = [BY_NAME["slow_is_sent"], BY_NAME["slow_is_not_sent"]]
+        running = asyncio.create_task(run_scenarios(runs_request(planted, 7, reports=tmp_path), bus))
+        await both.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    assert [one.text for one in seen if isinstance(one, ScenarioStep) and one.text.startswith("all faults ended")] == []

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ...aio import Tasks
+from ...aio import side_by_side
 from ...clock import REAL
 from ...config import RULESETS
 from ...errors import JobcheckError, UsageError
@@ -147,7 +146,8 @@ async def _on_lanes(
     request: ScenarioRequest, loaded: Sequence[Loaded], logs: Path, bus: Bus, journal: Journal
 ) -> tuple[list[dict[str, Any]], int]:
     """Each lane takes the next scenario when it is done with one; the reports in the order of the scenarios, as far as
-    they were begun, and how much was redacted. After Ctrl-C no other one begins."""
+    they were begun, and how much was redacted. After Ctrl-C no other one begins; on several lanes nothing is reported
+    then."""
     waiting = list(enumerate(loaded))
     waiting.reverse()
     done: dict[int, dict[str, Any]] = {}
@@ -166,25 +166,20 @@ async def _on_lanes(
                 speed=one.scenario.speed,
                 real_clocks=one.scenario.real_clocks,
             ) as stage:
-                done[at] = await _one(one, stage, bus, journal, request.hands, alone=len(loaded) == 1)
+                done[at] = await _one(request, one, stage, bus, journal, alone=len(loaded) == 1)
                 redacted += stage.redactor.count
             if done[at].get("aborted"):
                 waiting.clear()
 
-    if request.lanes == 1:
+    if request.lanes == 1:  # Ctrl-C then reaches the scenario itself, which heals and reports
         await work()
     else:
-        tasks = Tasks()
-        lanes = [tasks.start(f"lane {number}", work()) for number in range(min(request.lanes, len(loaded)))]
-        try:
-            await asyncio.gather(*lanes)
-        finally:
-            await tasks.close()
+        await side_by_side("lane", min(request.lanes, len(loaded)), work)
     return [done[at] for at in sorted(done)], redacted
 
 
 async def _one(
-    loaded: Loaded, stage: Stage, bus: Bus, journal: Journal, hands: Hands | None, *, alone: bool
+    request: ScenarioRequest, loaded: Loaded, stage: Stage, bus: Bus, journal: Journal, *, alone: bool
 ) -> dict[str, Any]:
     scenario = loaded.scenario
     began = REAL.now()
@@ -192,7 +187,16 @@ async def _one(
         await agree(scenario, loaded.rig, loaded.path.parent, stage)
         scenario = replace(scenario, speed=stage.speed)
         async with ScenarioLane(stage, loaded.rig, scenario.engine, by_hand=scenario.toxiproxy) as lane:
-            run = ScenarioRun(scenario, loaded.rig, lane, bus, loaded.path.parent, journal.write, hands=hands)
+            run = ScenarioRun(
+                scenario,
+                loaded.rig,
+                lane,
+                bus,
+                loaded.path.parent,
+                journal.write,
+                hands=request.hands,
+                beside=request.lanes > 1,
+            )
             report = await run.run()
     except JobcheckError as error:
         if alone and isinstance(error, UsageError):

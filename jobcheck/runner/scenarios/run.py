@@ -63,6 +63,7 @@ class ScenarioRun:
         keep: Callable[..., None],
         boot: str = ZYGOTE,
         hands: Hands | None = None,
+        beside: bool = False,
     ) -> None:
         self.scenario = scenario
         self.rig = rig
@@ -74,6 +75,8 @@ class ScenarioRun:
         self._keep = keep
         self._boot = boot
         self._hands = hands
+        self._beside = beside
+        """Others run beside it: when all are stopped, nothing is reported, so nothing is healed for a report either."""
         self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._phase = "workload"
@@ -130,6 +133,8 @@ class ScenarioRun:
             await within(self._spoil(), scenario.timeouts.trial, f"the plan of {scenario.title!r} to be carried out")
             await self._recover(ending, scenario.timeouts.drain)
         except asyncio.CancelledError:
+            if self._beside:
+                raise
             ending.aborted = True
             ending.problem = f"stopped after {world.book.now():.1f} s"
             _forgive()
