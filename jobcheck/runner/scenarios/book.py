@@ -244,6 +244,7 @@ class Book:
         self._by_case.clear()
         self._open.clear()
         self._over.clear()
+        self.put_back.clear()
         self.ended = 0
 
     def case_of(self, number: str) -> str:
